@@ -1,23 +1,20 @@
 //! The commands of `cargo xtask`.
 //!
-//! A command is one file: an argument struct with `run`. It joins the others by a variant here.
+//! A command is an argument struct with `run`, in a file of its own; commands that are stages too are
+//! in [`harness`](crate::harness). It joins the others by a variant here.
 
 mod architecture;
-pub(crate) mod bench;
-pub(crate) mod crash;
+mod bench;
 mod measure;
-pub(crate) mod simulate;
 mod test;
 
-use std::path::PathBuf;
-
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Subcommand;
-use serde_json::Value;
 
+use crate::harness::{Crash, Simulate};
 use crate::repository::Repository;
 
-/// What `cargo xtask` is asked to do.
+/// A command of `cargo xtask`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run every check of the repository, stage by stage
@@ -27,16 +24,16 @@ pub(crate) enum Command {
     /// Run the benchmark; every argument is passed on to it
     #[command(disable_help_flag = true)]
     Bench(bench::Bench),
-    /// Measure what the program costs its user, into bench/SHELL.md and bench/AGENTS.md
+    /// Measure the program and its agents, into bench/SHELL.md and bench/AGENTS.md
     Measure(measure::Measure),
-    /// Live simulated lives of the runtime, with every fault there is; a failing seed replays
-    Simulate(simulate::Simulate),
-    /// Kill real processes and compare what they leave with what was acknowledged
-    Crash(crash::Crash),
+    /// Simulate the runtime under every kind of fault; a failing seed replays
+    Simulate(Simulate),
+    /// Kill real processes and compare their data with what they acknowledged
+    Crash(Crash),
 }
 
 impl Command {
-    /// Runs the command; an error means that it did not do, or did not find, what it should.
+    /// Runs the command. An error means that it failed, or found something wrong.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         match self {
             Self::Test(test) => test.run(repository),
@@ -46,43 +43,5 @@ impl Command {
             Self::Simulate(simulate) => simulate.run(repository),
             Self::Crash(crash) => crash.run(repository),
         }
-    }
-}
-
-/// Builds the fault harness in release mode and runs it.
-fn harness(repository: &Repository, args: &[String]) -> Result<()> {
-    repository
-        .cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"])
-        .args(args)
-        .run()
-}
-
-/// Builds the program in release mode; where Cargo put it.
-fn program(repository: &Repository) -> Result<PathBuf> {
-    let format = "--message-format=json-render-diagnostics";
-    let messages = repository
-        .cargo(["build", "--release", "-p", "offshoot", "--bin", "offshoot", format])
-        .read()?;
-    executable(&messages).context("the package `offshoot` builds no executable")
-}
-
-/// The executable that Cargo's messages name.
-fn executable(messages: &str) -> Option<PathBuf> {
-    let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-    messages.find_map(|message: Value| message["executable"].as_str().map(PathBuf::from))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_executable_is_found_among_the_messages_of_cargo() {
-        let messages = "not json\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":null}\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":\"folder/program\"}\n\
-            {\"reason\":\"build-finished\",\"success\":true}\n";
-        assert_eq!(executable(messages), Some(PathBuf::from("folder/program")));
-        assert_eq!(executable("{\"reason\":\"build-finished\"}"), None);
     }
 }

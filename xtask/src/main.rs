@@ -7,6 +7,8 @@ mod aimock;
 mod architecture;
 mod command;
 mod component;
+mod executable;
+mod harness;
 mod invocation;
 mod licence;
 mod metadata;

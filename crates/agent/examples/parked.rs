@@ -14,8 +14,8 @@ use futures_util::stream;
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_core::{Payload, Phase};
 use offshoot_models::{
-    Answer, Call, Facts, Model, ModelError, ModelName, Part, Piece, Pieces, Provider, Role, Stop,
-    ToolCall, Usage,
+    Answer, AnswerEvent, AnswerStream, Call, Model, ModelError, ModelLimits, ModelName, Part,
+    Provider, Role, Stop, ToolCall, Usage,
 };
 use offshoot_runtime::{BodyError, Context, Kind, Runtime, Session, TaskRequest};
 use offshoot_sqlite::Sqlite;
@@ -203,11 +203,11 @@ impl Model for Prompt {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        Facts::default()
+    fn limits(&self) -> ModelLimits {
+        ModelLimits::default()
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         let asked = |way: Way| call.messages[0].parts.first() == Some(&Part::text(way.task()));
         let answers = call.messages.iter().filter(|said| said.role == Role::Assistant).count();
         let sent = call.messages.iter().flat_map(|said| &said.parts).find_map(|part| match part {
@@ -240,7 +240,7 @@ impl Model for Prompt {
         let stop = if calls { Stop::ToolCalls } else { Stop::Done };
         let usage = Usage { input: 10, output: 10, ..Usage::default() };
         let answer = Answer { parts, stop, usage };
-        Box::pin(stream::iter([Ok(Piece::Whole(Box::new(answer)))]))
+        Box::pin(stream::iter([Ok(AnswerEvent::Whole(Box::new(answer)))]))
     }
 }
 

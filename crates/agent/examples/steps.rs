@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 use futures_util::stream;
 use offshoot_agent::{Agents, Brief, Function, KIND, Limits, ToolContext, ToolError};
 use offshoot_models::{
-    Answer, Call, Facts, Model, ModelName, Part, Piece, Pieces, Stop, ToolCall, Usage,
+    Answer, AnswerEvent, AnswerStream, Call, Model, ModelLimits, ModelName, Part, Stop, ToolCall,
+    Usage,
 };
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
@@ -231,11 +232,11 @@ impl Model for Prompt {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        Facts { window: 1_000_000, ..Facts::default() }
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { window: 1_000_000, ..ModelLimits::default() }
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         // A question and an answer for each step before.
         let step = call.messages.len() / 2 + 1;
         (self.asked)(step);
@@ -251,7 +252,7 @@ impl Model for Prompt {
         } else {
             Answer { parts: vec![Part::text(ANSWER)], stop: Stop::Done, usage }
         };
-        Box::pin(stream::iter([Ok(Piece::Whole(Box::new(answer)))]))
+        Box::pin(stream::iter([Ok(AnswerEvent::Whole(Box::new(answer)))]))
     }
 }
 

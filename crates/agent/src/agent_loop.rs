@@ -4,6 +4,7 @@ pub(crate) mod call_batch;
 pub(crate) mod closing;
 pub(crate) mod compaction;
 pub(crate) mod model_call;
+pub(crate) mod payment;
 pub(crate) mod turn_end;
 
 use std::sync::Arc;
@@ -15,10 +16,12 @@ use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepErr
 use offshoot_store::CounterChange;
 
 use crate::agent_loop::call_batch::unanswered;
+use crate::agent_loop::payment::open_ledger;
 use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
+use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
-use crate::control;
+use crate::control::{self, SourceTools};
 use crate::conversation::entry::{Continued, Entry, Fork};
 use crate::conversation::estimate;
 use crate::conversation::history::load;
@@ -26,9 +29,7 @@ use crate::conversation::{Closing, Conversation, Finishes, Tail};
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
-use crate::purse::Purse;
 use crate::report::AgentReport;
-use crate::spend::{self, fit};
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
 
@@ -46,6 +47,8 @@ pub(crate) struct AgentLoop {
     pub(crate) model: Arc<dyn Model>,
     pub(crate) gate: Gate,
     pub(crate) tools: Arc<Toolbox>,
+    /// The tools of its sources, if it has sources.
+    pub(crate) source_tools: Option<Box<SourceTools>>,
     /// The worktree in which it works, if it has its own.
     pub(crate) tree: Option<Arc<Tree>>,
     /// How the agent shall behave.
@@ -54,7 +57,7 @@ pub(crate) struct AgentLoop {
     /// How long it may take, if that is limited and known.
     pub(crate) clock: Option<Box<ClockGuard>>,
     /// What it may spend, if that is limited.
-    pub(crate) purse: Option<Box<Purse>>,
+    pub(crate) ledger: Option<Box<BudgetLedger>>,
     /// How often in a row its model did not answer.
     pub(crate) failures: u32,
     /// Why it has not answered yet, if something went wrong.
@@ -71,9 +74,14 @@ impl AgentLoop {
     ) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
         let (model, gate) = shared.find(&brief, cx.lineage().session)?;
-        let mut purse = spend::purse(&shared, &cx, &brief)
+        let mut ledger = open_ledger(&shared, cx.id(), &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
-        let tools = control::toolbox(&shared, &cx, &brief).await?;
+        let fixed = control::toolbox(&shared, &cx, &brief).await?;
+        let mut source_tools = SourceTools::new(&shared, &fixed);
+        let session = cx.lineage().session;
+        let sourced =
+            source_tools.as_mut().and_then(|tools| tools.refresh(&shared, &brief, session));
+        let tools = sourced.unwrap_or(fixed);
         let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
@@ -84,8 +92,8 @@ impl AgentLoop {
         if let Some(tree) = &tree {
             system = format!("{system}\n{}", tree.told()).into();
         }
-        if let Some(purse) = &mut purse {
-            purse.preface = estimate::preface(&system, &tools.specs(), &brief.model);
+        if let Some(ledger) = &mut ledger {
+            ledger.preface = estimate::preface(&system, &tools.specs(), &brief.model);
         }
         let brief = Arc::new(brief);
         let conversation = Conversation::default();
@@ -97,15 +105,31 @@ impl AgentLoop {
             model,
             gate,
             tools,
+            source_tools,
             tree,
             system,
             conversation,
             clock,
-            purse,
+            ledger,
             failures,
             delay,
             looked,
         }))
+    }
+
+    /// Takes over the tools that the agent's sources have now.
+    pub(crate) fn refresh_tools(&mut self) {
+        let session = self.cx.lineage().session;
+        let sources = self.source_tools.as_mut();
+        let tools = sources.and_then(|tools| tools.refresh(&self.shared, &self.brief, session));
+        let Some(tools) = tools else { return };
+        self.tools = tools;
+        if let Some(ledger) = &mut self.ledger {
+            let before = ledger.preface;
+            ledger.preface =
+                estimate::preface(&self.system, &self.tools.specs(), &self.brief.model);
+            self.conversation.grow_preface(ledger.preface.saturating_sub(before));
+        }
     }
 
     /// Goes on until the agent has ended.
@@ -134,11 +158,15 @@ impl AgentLoop {
     /// Reads the conversation from the history.
     pub(crate) async fn reload(&mut self) -> Result<(), LoopExit> {
         let finishes = match self.brief.result_schema {
-            Some(_) => Finishes::ByTool(self.brief.dialect.finish(&self.tools)),
+            Some(_) => Finishes::ByTool(control::finish_name(
+                &self.shared,
+                &self.brief.dialect,
+                &self.tools,
+            )),
             None => Finishes::BySaying,
         };
         // Whatever was under way is known by now, or stays counted as reserved.
-        self.land();
+        self.end_call();
         self.conversation = load(&self.cx, finishes).await?;
         if self.must_announce_takeover() && !matches!(self.conversation.tail(), Tail::Empty) {
             self.announce_takeover().await?;
@@ -319,7 +347,7 @@ impl AgentLoop {
         // What the agent says itself stays, and where it works.
         let AgentReport { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
         let unanswered = 0;
-        let spent = Box::pin(self.spent()).await?;
+        let spent = Box::pin(self.usage()).await?;
         let report = AgentReport {
             steps,
             tool_calls,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use offshoot_core::{Payload, PayloadError, SessionId, text};
 use offshoot_models::{Gate, Model, Prices};
-use offshoot_runtime::TaskRequest;
+use offshoot_runtime::{Error, TaskRef, TaskRequest};
 use offshoot_sandbox::Helper;
 use serde_json::Value;
 
@@ -14,15 +14,14 @@ use crate::KIND;
 use crate::approval::{GrantStore, StandingGrants};
 use crate::backend::AgentBackend;
 use crate::brief::Brief;
+use crate::budget::{BudgetPool, BudgetUsage, Reservations, UnknownPrice};
 use crate::clock::Clocks;
 use crate::control::ToolCache;
 use crate::delta::Deltas;
-use crate::flights::Flights;
+use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
-use crate::purse::Pool;
-use crate::spend::UnknownPrice;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolSource};
 use crate::worktree::Worktrees;
 
 /// A brief that no agent can follow.
@@ -31,6 +30,9 @@ pub enum BriefError {
     /// It cannot be written down.
     #[error(transparent)]
     Payload(#[from] PayloadError),
+    /// Its dialect is not registered.
+    #[error(transparent)]
+    UnknownDialect(#[from] UnknownDialect),
     /// It limits money, and nobody knows what its model costs.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
@@ -92,8 +94,12 @@ pub struct Agents(pub(crate) Arc<AgentShared>);
 pub(crate) struct AgentShared {
     pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Where agents find further tools.
+    pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
     /// The tools of agents that want nothing of their own, made once.
     pub(crate) tool_cache: ToolCache,
+    /// The dialects that agents can have.
+    pub(crate) dialects: Dialects,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
@@ -103,8 +109,8 @@ pub(crate) struct AgentShared {
     pub(crate) grants: StandingGrants,
     /// Where the worktrees of isolated agents are, if there is a place.
     pub(crate) worktrees: Option<Worktrees>,
-    /// What calls in flight have reserved.
-    pub(crate) flights: Flights,
+    /// The reservations of model calls in progress.
+    pub(crate) reservations: Reservations,
     /// The clocks of agents whose time is limited.
     pub(crate) clocks: Clocks,
 }
@@ -144,14 +150,16 @@ impl Agents {
         Self(Arc::new(AgentShared {
             models: Arc::new(models),
             tools: Vec::new(),
-            tool_cache: ToolCache::default(),
+            tool_sources: Vec::new(),
+            tool_cache: ToolCache::new(1),
+            dialects: Dialects::default(),
             limits: Limits::default(),
             prices: Prices::default(),
             deltas: Deltas::default(),
             profiles: None,
             grants: StandingGrants::default(),
             worktrees: None,
-            flights: Flights::default(),
+            reservations: Reservations::default(),
             clocks: Clocks::default(),
         }))
     }
@@ -166,7 +174,22 @@ impl Agents {
     pub fn tool(self, tool: impl Tool) -> Self {
         self.change(|shared| {
             shared.tools.push(Arc::new(tool));
-            shared.tool_cache = ToolCache::default();
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
+        })
+    }
+
+    /// With the tools of this source, too. See [`ToolSource`].
+    #[must_use]
+    pub fn tool_source(self, source: impl ToolSource) -> Self {
+        self.change(|shared| shared.tool_sources.push(Arc::new(source)))
+    }
+
+    /// With these dialects. Of two that have the same name the last stays.
+    #[must_use]
+    pub fn dialects(self, maps: impl IntoIterator<Item = Arc<dyn ToolMap>>) -> Self {
+        self.change(|shared| {
+            maps.into_iter().for_each(|map| shared.dialects.register(map));
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
@@ -175,7 +198,7 @@ impl Agents {
     pub fn profiles(self, profiles: impl ProfileSource) -> Self {
         self.change(|shared| {
             shared.profiles = Some(Arc::new(profiles));
-            shared.tool_cache = ToolCache::default();
+            shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
     }
 
@@ -234,6 +257,20 @@ impl Agents {
         Self(Arc::new(shared))
     }
 
+    /// The used part of an agent's own budget, if it has one. Reservations of calls in progress
+    /// are not part of it. The time is known only while the agent runs here.
+    pub async fn spent(&self, agent: &TaskRef) -> Result<Option<BudgetUsage>, Error> {
+        let Ok(brief) = agent.spec().input.decode::<Brief>() else { return Ok(None) };
+        if brief.budget.is_unlimited() {
+            return Ok(None);
+        }
+        let mut usage = BudgetUsage::read(agent, *brief.budget, &self.0.reservations).await?;
+        if let Some(clock) = self.0.clocks.of(agent.id()) {
+            usage.time = clock.used();
+        }
+        Ok(Some(usage))
+    }
+
     /// What executes agents, to be registered for [`KIND`].
     pub fn backend(&self) -> AgentBackend {
         AgentBackend::new(self.0.clone())
@@ -243,10 +280,11 @@ impl Agents {
     /// provider is now, unless the brief says another. A limit on money is refused
     /// where nobody knows what its model costs.
     pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BriefError> {
-        if brief.budget.money.is_some() || brief.pools.iter().any(Pool::limits_money) {
+        if brief.budget.money.is_some() || brief.pools.iter().any(BudgetPool::limits_money) {
             let known = self.0.prices.of(&brief.model).is_some();
             known.then_some(()).ok_or_else(|| UnknownPrice { model: brief.model.clone() })?;
         }
+        self.0.dialects.position(&brief.dialect)?;
         let now = || self.0.models.endpoint(&brief.model, None);
         let payload = match brief.endpoint.is_none().then(now).flatten() {
             Some(now) => Payload::encode(&brief.clone().endpoint(now))?,
@@ -268,7 +306,8 @@ impl Agents {
         Ok(profile.applied_to(brief).told(told))
     }
 
-    /// The names of all the tools that agents can have, as rules name them.
+    /// The names of the tools that all agents can have, as rules name them: not those of
+    /// tool sources, which depend on the session.
     pub fn tools(&self) -> impl Iterator<Item = Arc<str>> + use<> {
         crate::control::known(&self.0)
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{Capabilities, Recovery, Task};
-use offshoot_models::Differs;
+use offshoot_models::EndpointMismatch;
 use offshoot_runtime::{Backend, BodyResult, BoxFuture, ClearReason, Context};
 
 use crate::agent_loop::AgentLoop;
@@ -25,7 +25,7 @@ impl AgentBackend {
 
     /// What keeps an agent from its model here: a key that nobody has given, or
     /// another address than the one where it began.
-    pub fn missing(&self, task: &Task) -> Option<Differs> {
+    pub fn missing(&self, task: &Task) -> Option<EndpointMismatch> {
         let brief: Brief = task.spec.input.decode().ok()?;
         match self.shared.find(&brief, task.spec.lineage.session) {
             Err(ModelUnavailable::NoKey(differs)) => Some(differs),

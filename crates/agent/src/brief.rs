@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::BoxedDefault;
 use offshoot_core::permissions::Permissions;
+use offshoot_core::{BoxedDefault, Task, TaskId};
 use offshoot_models::{Endpoint, ModelName};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::budget::Budget;
-use crate::dialect::Dialect;
+use crate::budget::{Budget, BudgetPool};
+use crate::dialect::DialectName;
 use crate::notice::envelope;
-use crate::purse::Pool;
 
 /// What an agent is asked to do. It is stored with the task, so an attempt that
 /// comes later follows the same.
@@ -54,9 +53,9 @@ pub struct Brief {
     /// What it may do, if that is limited. What it sends off never may do more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<Arc<Permissions>>,
-    /// How tools are called to it.
-    #[serde(default, skip_serializing_if = "Dialect::is_own")]
-    pub dialect: Dialect,
+    /// The tool set that it has.
+    #[serde(default, skip_serializing_if = "DialectName::is_default")]
+    pub dialect: DialectName,
     /// How many answers its model may give; as many as agents usually may if
     /// nobody says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +70,7 @@ pub struct Brief {
     /// The pools of those who sent it off, on which it draws, too. The runtime
     /// writes them when an agent sends another one off.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pools: Vec<Pool>,
+    pub pools: Vec<BudgetPool>,
 }
 
 /// What an agent knows of its owner's conversation.
@@ -111,6 +110,19 @@ impl Isolation {
 }
 
 impl Brief {
+    /// The pools on which an agent of this brief draws: its own first.
+    pub(crate) fn pools_of(&self, agent: TaskId) -> Vec<BudgetPool> {
+        let limits = *self.budget;
+        let own = (!limits.is_unlimited()).then_some(BudgetPool { task: agent, limits });
+        own.into_iter().chain(self.pools.iter().copied()).collect()
+    }
+
+    /// The brief of a task, if the task is an agent.
+    pub fn of(task: &Task) -> Option<Self> {
+        let is_agent = &*task.spec.kind == crate::KIND;
+        is_agent.then(|| task.spec.input.decode().ok()).flatten()
+    }
+
     /// Has this model do this.
     pub fn new(model: ModelName, task: impl Into<String>) -> Self {
         Self {
@@ -126,7 +138,7 @@ impl Brief {
             profile: None,
             agents: None,
             authority: None,
-            dialect: Dialect::Offshoot,
+            dialect: DialectName::OFFSHOOT,
             steps: None,
             time: None,
             budget: BoxedDefault::default(),
@@ -196,10 +208,10 @@ impl Brief {
         self
     }
 
-    /// How tools are called to it.
+    /// Sets the tool set that it has.
     #[must_use]
-    pub fn dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = dialect;
+    pub fn dialect(mut self, dialect: impl Into<DialectName>) -> Self {
+        self.dialect = dialect.into();
         self
     }
 

@@ -8,16 +8,14 @@ use offshoot_runtime::{BodyError, Error, StepError};
 use serde::{Deserialize, Serialize};
 
 use crate::brief::Brief;
-use crate::budget::Budget;
-use crate::purse::{Pool, Thing};
-use crate::spend;
+use crate::budget::{Budget, BudgetPool, Resource, price};
 use crate::tool::{ToolContext, ToolError};
 
 /// What an agent may spend that is sent off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Share {
     budget: Budget,
-    pools: Vec<Pool>,
+    pools: Vec<BudgetPool>,
     /// What its owner is told of it.
     told: Option<String>,
 }
@@ -45,22 +43,22 @@ impl Share {
         };
         // What its profile says, too.
         let asked = asked.within(*brief.budget);
-        let pools = spend::pools(&cx.brief, cx.cx.id());
+        let pools = cx.brief.pools_of(cx.cx.id());
         let clock = cx.shared.clocks.of(cx.cx.id());
         if pools.is_empty() && clock.is_none() && asked.is_unlimited() {
             return Ok(Self::default());
         }
-        let own = Pool { task: cx.cx.id(), limits: asked };
+        let own = BudgetPool { task: cx.cx.id(), limits: asked };
         let priced = [pools.as_slice(), &[own]].concat();
-        spend::price(&cx.shared.prices, &brief.model, &priced)
+        price(&cx.shared.prices, &brief.model, &priced)
             .map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
         let (looks, time) = (cx.cx.clone(), clock.map(|clock| clock.left()));
         let look = move || async move {
             let mut left = Budget { time, ..Budget::default() };
             for pool in &pools {
                 let value = pool.read(&looks).await?;
-                for (thing, limit) in pool.limited() {
-                    left = left.within(just(thing, limit.saturating_sub(thing.of(&value))));
+                for (resource, limit) in pool.limited() {
+                    left = left.within(just(resource, limit.saturating_sub(resource.of(&value))));
                 }
             }
             Ok::<_, Error>(share_of((asked, left), pools, bond))
@@ -81,12 +79,12 @@ impl Share {
     }
 }
 
-fn just(thing: Thing, amount: u64) -> Budget {
+fn just(resource: Resource, amount: u64) -> Budget {
     let mut budget = Budget::default();
-    match thing {
-        Thing::Tokens => budget.tokens = Some(amount),
-        Thing::Money => budget.money = Some(Money(amount)),
-        Thing::Steps => budget.steps = Some(amount),
+    match resource {
+        Resource::Tokens => budget.tokens = Some(amount),
+        Resource::Money => budget.money = Some(Money(amount)),
+        Resource::Steps => budget.steps = Some(amount),
     }
     budget
 }
@@ -94,7 +92,7 @@ fn just(thing: Thing, amount: u64) -> Budget {
 /// What is granted of what was asked, where so much is left.
 fn share_of(
     (asked, left): (Budget, Budget),
-    pools: Vec<Pool>,
+    pools: Vec<BudgetPool>,
     bond: Bond,
 ) -> Result<Share, String> {
     if [left.tokens, left.money.map(|money| money.0), left.steps].contains(&Some(0))

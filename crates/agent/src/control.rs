@@ -9,6 +9,7 @@ mod list_tasks;
 mod read_output;
 mod report_progress;
 mod send_message;
+mod source_tools;
 mod spawn_agent;
 mod told;
 mod wait_tasks;
@@ -16,42 +17,54 @@ mod wait_tasks;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use offshoot_core::SessionId;
 use offshoot_runtime::Context;
 use parking_lot::Mutex;
 
 use crate::agents::AgentShared;
 use crate::brief::Brief;
-use crate::dialect::{Dialect, Scene};
+use crate::built_in_tools;
+use crate::dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
 use crate::finish_tool::{FINISH, Finish, SchemaError};
 use crate::profile::Profile;
 use crate::tool::{Tool, Toolbox};
 
-pub(crate) use cancel_task::{Stopping, stop};
-pub(crate) use inspect_task::result;
-pub(crate) use send_message::{Said, say};
+pub use cancel_task::{CancelOutcome, cancel_task};
+pub use inspect_task::result;
+pub use send_message::{SendOutcome, send_message};
+pub(crate) use source_tools::SourceTools;
 use spawn_agent::Choice;
-pub(crate) use spawn_agent::{APART, Sent, say as send_off};
-pub(crate) use told::{brief, line};
-pub(crate) use wait_tasks::{Stand, Wait};
+pub use spawn_agent::{IN_WORKTREE, SpawnedAgent, spawn_agent};
+pub(crate) use told::line;
+pub use wait_tasks::{TaskWait, WaitedTasks};
 
-/// What agents have that differ only in where they stand, made once for all of
-/// them. Whatever is made for each agent it keeps while it waits.
-#[derive(Clone, Debug, Default)]
+/// The tools of agents, made once and shared. An agent that waits keeps only what
+/// was made for it alone.
+#[derive(Clone, Debug)]
 pub(crate) struct ToolCache(Arc<CachedTools>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct CachedTools {
-    /// For agents that have all that there is where they stand, in each dialect.
-    whole: [[OnceLock<Shared>; 4]; Dialect::ALL.len()],
+    /// For agents that have every tool of their place, by dialect and place.
+    whole: Box<[[OnceLock<Shared>; 4]]>,
     /// For the others.
     shaped: Mutex<HashMap<Shape, Arc<Toolbox>>>,
+}
+
+impl ToolCache {
+    /// An empty cache for so many dialects.
+    pub(crate) fn new(dialects: usize) -> Self {
+        let whole = (0..dialects).map(|_| Default::default()).collect();
+        Self(Arc::new(CachedTools { whole, shaped: Mutex::default() }))
+    }
 }
 
 /// How the tools of agents differ from what there is where they stand.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 struct Shape {
     place: usize,
-    dialect: Dialect,
+    /// The position of the dialect among the registered ones.
+    dialect: usize,
     /// The tools that they are not offered.
     lacks: Box<[Arc<str>]>,
     /// The profiles that they can choose from, in words.
@@ -117,40 +130,52 @@ impl Place {
         let is_offered =
             |tool: &Arc<dyn Tool>| !shape.lacks.iter().any(|lacking| **lacking == *tool.known_as());
         let tools = shared.tools.iter().cloned().chain(self.tools(&shape.profiles));
-        let tools = tools.filter(is_offered).collect();
-        Toolbox::new(shape.dialect.tools(Scene::of(shared, tools, profiles)))
+        let tools = tools.filter(is_offered);
+        let (provided, built_in) = tools.partition(|tool| is_provided(shared, &tool.spec().name));
+        let offered = OfferedTools { provided, built_in, profiles };
+        Toolbox::new(shared.dialects.at(shape.dialect).tools(offered))
     }
 
     /// What an agent that stands here is told about sending others off.
-    fn sending(self, shared: &AgentShared, dialect: Dialect) -> String {
-        let nobody = dialect.names_profiles() && shared.profiles.is_none();
-        match self.may_spawn && !nobody && !is_brought(shared, SPAWN) {
+    fn sending(self, shared: &AgentShared, dialect: &dyn ToolMap) -> String {
+        let nobody = dialect.lists_profiles() && shared.profiles.is_none();
+        match self.may_spawn && !nobody && !is_provided(shared, SPAWN) {
             true => dialect.reword(SENDING),
             false => String::new(),
         }
     }
 
-    /// What is on the tool_cache for an agent that stands here.
-    fn shared(self, shared: &AgentShared, dialect: Dialect) -> &Shared {
-        shared.tool_cache.0.whole[dialect.number()][self.at()].get_or_init(|| {
+    /// What is on the shelf for an agent that stands here.
+    fn shared(self, shared: &AgentShared, dialect: usize) -> &Shared {
+        shared.tool_cache.0.whole[dialect][self.at()].get_or_init(|| {
             let shape = Shape { place: self.at(), dialect, ..Shape::default() };
             let tools = Arc::new(self.shaped(shared, &shape, Vec::new()));
-            Shared { tools, system: [NOTICES, &self.sending(shared, dialect)].concat().into() }
+            let sending = self.sending(shared, shared.dialects.at(dialect));
+            Shared { tools, system: [NOTICES, &sending].concat().into() }
         })
     }
 
+    /// Our tools under their own names.
+    fn native(self, shared: &AgentShared) -> &Toolbox {
+        &self.shared(shared, NATIVE).tools
+    }
+
     /// The tools of an agent that stands here, as far as its brief offers them.
-    fn offered(self, shared: &AgentShared, brief: &Brief, choice: Choice) -> Arc<Toolbox> {
+    fn offered(
+        self,
+        shared: &AgentShared,
+        (brief, dialect): (&Brief, usize),
+        choice: Choice,
+    ) -> Arc<Toolbox> {
         // What is offered is decided by our names, whatever a dialect calls it.
-        let all = self.shared(shared, Dialect::Offshoot).tools.specs();
+        let all = self.native(shared).specs();
         let lacks = all.iter().map(|spec| &spec.name).filter(|tool| !offers(shared, brief, tool));
         let lacks: Box<[_]> = lacks.cloned().collect();
         let Choice { words, profiles } = choice;
         if lacks.is_empty() && words.is_empty() {
-            return self.shared(shared, brief.dialect).tools.clone();
+            return self.shared(shared, dialect).tools.clone();
         }
-        let (place, dialect) = (self.at(), brief.dialect);
-        let shape = Shape { place, dialect, lacks, profiles: words.into() };
+        let shape = Shape { place: self.at(), dialect, lacks, profiles: words.into() };
         if let Some(made) = shared.tool_cache.0.shaped.lock().get(&shape) {
             return made.clone();
         }
@@ -167,18 +192,40 @@ impl Place {
 fn offers(shared: &AgentShared, brief: &Brief, tool: &str) -> bool {
     let nobody = brief.agents.as_ref().is_some_and(|agents| agents.is_empty());
     let is_offered = brief.authority.as_ref().is_none_or(|authority| authority.offers(tool));
-    is_offered && !(nobody && tool == SPAWN && !is_brought(shared, SPAWN))
+    is_offered && !(nobody && tool == SPAWN && !is_provided(shared, SPAWN))
 }
 
 /// Whether a tool sends others off. One of the user's that is called as ours is
 /// something else.
 pub(crate) fn sends_off(shared: &AgentShared, tool: &Arc<dyn Tool>) -> bool {
-    tool.known_as() == SPAWN && !is_brought(shared, &tool.spec().name)
+    tool.known_as() == SPAWN && !is_provided(shared, &tool.spec().name)
 }
 
 /// Whether the tool of this name is one of the user's.
-pub(crate) fn is_brought(shared: &AgentShared, name: &str) -> bool {
+pub(crate) fn is_provided(shared: &AgentShared, name: &str) -> bool {
     shared.tools.iter().any(|tool| &*tool.spec().name == name)
+}
+
+/// Why an agent cannot have tools.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoToolbox {
+    /// Its dialect is not registered.
+    #[error(transparent)]
+    UnknownDialect(#[from] UnknownDialect),
+    /// Its result schema cannot be used.
+    #[error(transparent)]
+    SchemaError(#[from] SchemaError),
+}
+
+/// The name of `finish` among these tools of a dialect.
+pub(crate) fn finish_name(
+    shared: &AgentShared,
+    dialect: &DialectName,
+    tools: &Toolbox,
+) -> &'static str {
+    let alias = shared.dialects.get(dialect).finish_alias().map(|alias| alias.name);
+    let is_finish = |name: &&str| tools.find(name).is_some_and(|tool| tool.known_as() == FINISH);
+    alias.filter(is_finish).unwrap_or(FINISH)
 }
 
 /// The tools of an agent.
@@ -186,32 +233,42 @@ pub(crate) async fn toolbox(
     shared: &AgentShared,
     cx: &Context,
     brief: &Brief,
-) -> Result<Arc<Toolbox>, SchemaError> {
+) -> Result<Arc<Toolbox>, NoToolbox> {
+    let dialect = shared.dialects.position(&brief.dialect)?;
     let place = Place::of(cx);
-    let choice = match place.may_spawn && !is_brought(shared, SPAWN) && offers(shared, brief, SPAWN)
-    {
-        true => spawn_agent::profiles(shared, brief).await,
-        false => Choice::default(),
-    };
-    let tools = place.offered(shared, brief, choice);
+    let choice =
+        match place.may_spawn && !is_provided(shared, SPAWN) && offers(shared, brief, SPAWN) {
+            true => spawn_agent::profiles(shared, brief).await,
+            false => Choice::default(),
+        };
+    let tools = place.offered(shared, (brief, dialect), choice);
     Ok(match &brief.result_schema {
         None => tools,
         // It would never be ours that is called.
-        Some(_) if place.shared(shared, Dialect::Offshoot).tools.find(FINISH).is_some() => {
-            return Err(SchemaError::taken());
+        Some(_) if place.native(shared).find(FINISH).is_some() => {
+            return Err(SchemaError::taken().into());
         }
         Some(schema) => {
-            // Nor is a word for it taken from the user.
-            let goal = brief.dialect.goal().filter(|goal| tools.find(goal.word).is_none());
-            Arc::new(tools.with(Arc::new(Finish::new(schema)?.called(goal))))
+            // A provided tool keeps its name.
+            let alias = shared.dialects.at(dialect).finish_alias();
+            let alias = alias.filter(|alias| tools.find(alias.name).is_none());
+            Arc::new(tools.with(Arc::new(Finish::new(schema)?.called(alias))))
         }
     })
 }
 
-/// The names of all the tools that an agent can have.
+/// The names of all the tools that an agent of this session can have now.
+pub(crate) fn known_in(
+    shared: &AgentShared,
+    session: SessionId,
+) -> impl Iterator<Item = Arc<str>> + use<> {
+    known(shared).chain(source_tools::names(shared, session))
+}
+
+/// The names of all the fixed tools that an agent can have.
 pub(crate) fn known(shared: &AgentShared) -> impl Iterator<Item = Arc<str>> + use<> {
     let place = Place { may_spawn: true, is_sent: true };
-    let specs = place.shared(shared, Dialect::Offshoot).tools.specs();
+    let specs = place.native(shared).specs();
     let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
     names.into_iter().chain([Arc::from(FINISH)])
 }
@@ -220,7 +277,8 @@ pub(crate) fn known(shared: &AgentShared) -> impl Iterator<Item = Arc<str>> + us
 pub(crate) fn system(shared: &AgentShared, cx: &Context, brief: &Brief) -> Arc<str> {
     let place = Place::of(cx);
     let may_spawn = place.may_spawn && offers(shared, brief, SPAWN);
-    let shared = &Place { may_spawn, ..place }.shared(shared, brief.dialect).system;
+    let dialect = shared.dialects.position(&brief.dialect).unwrap_or(NATIVE);
+    let shared = &Place { may_spawn, ..place }.shared(shared, dialect).system;
     match brief.system.as_str() {
         "" => shared.clone(),
         more => format!("{shared}\n{more}").into(),
@@ -238,5 +296,8 @@ const SENDING: &str = "You can send other agents off with spawn_agent. They work
      invent one, and do not poll for it. When you have nothing else to do, end your turn: you are \
      woken when results come.\n";
 
+/// The position of the default dialect among the registered ones.
+const NATIVE: usize = 0;
+
 /// The name of the tool with which others are sent off.
-const SPAWN: &str = "spawn_agent";
+const SPAWN: &str = built_in_tools::SPAWN_AGENT.name;

@@ -278,6 +278,13 @@ impl Conversation {
         }
     }
 
+    /// Adds the tokens of new tools, which the last answer did not measure.
+    pub(crate) fn grow_preface(&mut self, tokens: u64) {
+        if self.measured > 0 {
+            self.bound = self.bound.saturating_add(tokens);
+        }
+    }
+
     /// The text with which the model ended its turn.
     pub(crate) fn answer(&self) -> String {
         let last = self.messages.iter().rfind(|message| message.role == Role::Assistant);

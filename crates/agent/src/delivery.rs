@@ -93,13 +93,16 @@ impl AgentLoop {
 
     /// What a row leaves to be looked up.
     /// What a task says at too great length is kept at this place, to be read on.
-    async fn names(
-        &self,
+    async fn names<'a>(
+        &'a self,
         row: InboxRow<'_>,
         allowance: usize,
         place: u64,
-    ) -> Result<(Names, Option<StoredOutput>), LoopExit> {
-        let mut names = Names { dialect: self.brief.dialect, ..Names::default() };
+    ) -> Result<(Names<'a>, Option<StoredOutput>), LoopExit> {
+        let mut names = Names {
+            dialect: Some(self.shared.dialects.get(&self.brief.dialect)),
+            ..Names::default()
+        };
         let mut long = None;
         match row.body() {
             RowBody::Message(message) => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::TaskId;
-use offshoot_models::Piece;
+use offshoot_models::AnswerEvent;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
@@ -25,7 +25,7 @@ pub enum Delta {
         /// Which try at the step it is of, counted from 1.
         attempt: u32,
         /// The piece.
-        piece: Piece,
+        piece: AnswerEvent,
     },
     /// What came of the step so far does not count.
     Restarted {

@@ -7,11 +7,12 @@ use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use serde_json::Value;
 
-use crate::dialect::Goal;
+use crate::built_in_tools;
+use crate::finish_alias::FinishAlias;
 use crate::tool::{Effect, Output, Tool, ToolContext, ToolError};
 
 /// The name of the tool.
-pub(crate) const FINISH: &str = "finish";
+pub(crate) const FINISH: &str = built_in_tools::FINISH.name;
 
 /// How many of what is wrong with a result are told at once.
 const TOLD: usize = 8;
@@ -60,10 +61,10 @@ impl Finish {
         Ok(Self { spec, validator: Arc::new(validator) })
     }
 
-    /// Called as a dialect calls it, where what that hands in fits.
-    pub(crate) fn called(mut self, goal: Option<&Goal>) -> Self {
-        if let Some(goal) = goal.filter(|goal| goal.fits(&self.validator)) {
-            self.spec.name = goal.word.into();
+    /// Takes the name that the dialect has for it, where the schema fits that name.
+    pub(crate) fn called(mut self, alias: Option<&FinishAlias>) -> Self {
+        if let Some(alias) = alias.filter(|alias| alias.fits(&self.validator)) {
+            self.spec.name = alias.name.into();
         }
         self
     }

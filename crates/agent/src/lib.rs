@@ -15,6 +15,7 @@ mod approval;
 mod backend;
 mod brief;
 mod budget;
+pub mod built_in_tools;
 mod child_budget;
 mod clock;
 mod control;
@@ -22,18 +23,16 @@ mod conversation;
 mod delivery;
 mod delta;
 mod dialect;
+mod finish_alias;
 mod finish_tool;
-mod flights;
 mod loop_exit;
 mod model_delay;
 mod model_source;
 mod notice;
 mod profile;
 mod project;
-mod purse;
 mod report;
 mod spawn_order;
-mod spend;
 mod tool;
 mod worktree;
 
@@ -43,24 +42,32 @@ pub use approval::{
 };
 pub use backend::AgentBackend;
 pub use brief::{Brief, BriefContext, Isolation};
-pub use budget::{BadBudget, Budget};
+pub use budget::{Budget, BudgetError, BudgetPool, BudgetUsage, UnknownPrice};
 pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
-pub use dialect::Dialect;
+pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
+pub use finish_alias::FinishAlias;
 pub use model_delay::ModelDelay;
 pub use model_source::{ModelSource, ModelUnavailable, Providers};
 pub use profile::{
     Profile, ProfileError, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable,
 };
 pub use project::project_ancestors;
-pub use purse::Pool;
 pub use report::AgentReport;
-pub use spend::{Spent, UnknownPrice};
 pub use tool::{
-    Effect, Function, Output, Ran, Returns, Span, Tool, ToolContext, ToolError, survey,
-    survey_hiding,
+    CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
+    ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
 pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
+
+/// The operations of the built-in tools, for tools that perform them with other
+/// arguments.
+pub mod operations {
+    pub use crate::control::{
+        CancelOutcome, IN_WORKTREE, SendOutcome, SpawnedAgent, TaskWait, WaitedTasks, cancel_task,
+        result, send_message, spawn_agent,
+    };
+}
 
 /// The kind of task that an agent is.
 pub const KIND: &str = "agent";

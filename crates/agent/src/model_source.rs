@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use offshoot_core::SessionId;
-use offshoot_models::{Differs, Endpoint, Gate, Model, ModelName};
+use offshoot_models::{Endpoint, EndpointMismatch, Gate, Model, ModelName};
 use offshoot_runtime::BoxFuture;
 
 use crate::loop_exit::LoopExit;
@@ -38,7 +38,7 @@ pub trait ModelSource: Send + Sync + fmt::Debug + 'static {
         began: &Endpoint,
     ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let now = self.endpoint(model, Some(session));
-        let met = began.met_by(model.provider(), now.as_ref());
+        let met = began.check(model.provider(), now.as_ref());
         met.map_err(ModelUnavailable::NoKey)?;
         self.find(model, session)
     }
@@ -61,7 +61,7 @@ pub enum ModelUnavailable {
     /// Its provider wants a key that nobody has given, or is elsewhere than when
     /// the agent began.
     #[error(transparent)]
-    NoKey(Differs),
+    NoKey(EndpointMismatch),
     /// Nobody is called so.
     #[error("{0}")]
     Unknown(String),

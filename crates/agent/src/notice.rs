@@ -10,7 +10,7 @@ use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, d
 use offshoot_runtime::InboxRow;
 
 use crate::conversation::entry::Entry;
-use crate::dialect::Dialect;
+use crate::dialect::ToolMap;
 use crate::report::AgentReport;
 
 /// The tag of the envelope.
@@ -24,7 +24,7 @@ pub(crate) const OWNER: &str = "parent";
 
 /// What a row of an inbox leaves to be looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct Names<'a> {
     /// How much of what a task says is shown, if not all.
     pub(crate) shown: Option<String>,
     /// What the agent calls whoever sent the message.
@@ -33,13 +33,13 @@ pub(crate) struct Names {
     pub(crate) asked: Option<Question>,
     /// The text of the approval request, if it is one.
     pub(crate) request: Option<String>,
-    /// How tools and tasks are called to the agent.
-    pub(crate) dialect: Dialect,
+    /// The agent's dialect, if not the default one.
+    pub(crate) dialect: Option<&'a dyn ToolMap>,
 }
 
 /// What is said by a row of the agent's inbox. What a person says is no notice:
 /// it is said to the agent.
-pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names) -> Entry {
+pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names<'_>) -> Entry {
     match row.body() {
         RowBody::Result(_) => match row.task() {
             Some(task) => Entry::Notice { text: result_in(task, allowance, names.dialect) },
@@ -65,9 +65,12 @@ pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names) -> Entry
             let text = asked.map_or("(the question is gone)", |asked| &asked.text);
             let open = match asked.is_some_and(|asked| asked.closed.is_some()) {
                 true => "The task has withdrawn it or has its answer: it waits for no answer now.",
-                false => &names.dialect.reword(&format!(
-                    "The task waits for your answer: give it with send_message, to {handle:?}."
-                )),
+                false => {
+                    let open = format!(
+                        "The task waits for your answer: give it with send_message, to {handle:?}."
+                    );
+                    &names.dialect.map_or(open.clone(), |dialect| dialect.reword(&open))
+                }
             };
             let body = format!("{}\n\n{open}", text::cut(text, allowance));
             notice("question", &[("task", handle), ("number", &number)], &body)
@@ -75,7 +78,7 @@ pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names) -> Entry
     }
 }
 
-fn said(message: &Message, names: &Names) -> Entry {
+fn said(message: &Message, names: &Names<'_>) -> Entry {
     match message.from {
         Caller::Task(from) => {
             let from = names.sender.clone().unwrap_or_else(|| from.to_string());
@@ -93,11 +96,11 @@ fn notice(kind: &str, attributes: &[(&str, &str)], body: &str) -> Entry {
 /// How the end of a task reads: which task, how it ended, what it did, and a
 /// bounded text.
 pub(crate) fn result(task: &Task, allowance: usize) -> String {
-    result_in(task, allowance, Dialect::Offshoot)
+    result_in(task, allowance, None)
 }
 
 /// The same for an agent to which tasks are called so.
-fn result_in(task: &Task, allowance: usize, dialect: Dialect) -> String {
+fn result_in(task: &Task, allowance: usize, dialect: Option<&dyn ToolMap>) -> String {
     let outcome = match task.ended() {
         Some(Outcome::Completed { .. }) => "completed",
         Some(Outcome::Failed(_)) => "failed",
@@ -114,7 +117,7 @@ fn result_in(task: &Task, allowance: usize, dialect: Dialect) -> String {
     if let Some(done) = &done {
         attributes.push(("did", done));
     }
-    let other = dialect.id(task);
+    let other = dialect.and_then(|dialect| dialect.task_id(task));
     if let Some(other) = &other {
         attributes.push(("as", other));
     }

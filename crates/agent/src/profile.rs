@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::brief::Isolation;
 use crate::budget::Budget;
-use crate::dialect::Dialect;
+use crate::dialect::DialectName;
 
 pub(crate) use self::applied::is_name;
 
@@ -45,8 +45,8 @@ pub struct Profile {
     pub config: Option<Value>,
     /// The profiles of agents that they may send off; any if it does not say.
     pub agents: Option<Vec<String>>,
-    /// How tools are called to them.
-    pub dialect: Dialect,
+    /// The tool set that its agents have.
+    pub dialect: DialectName,
     /// Where it comes from.
     pub origin: ProfileOrigin,
     /// Whether a person stands behind it.

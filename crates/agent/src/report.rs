@@ -5,8 +5,8 @@ use offshoot_core::Task;
 use offshoot_models::{Money, Usage};
 use serde::{Deserialize, Serialize};
 
+use crate::budget::BudgetUsage;
 use crate::model_delay::ModelDelay;
-use crate::spend::Spent;
 use crate::worktree::{Worktree, WorktreeState};
 
 /// What an agent has done so far.
@@ -24,7 +24,7 @@ pub struct AgentReport {
     pub cost: Option<Money>,
     /// What it and all below it have spent of its budget, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub spent: Option<Box<Spent>>,
+    pub spent: Option<Box<BudgetUsage>>,
     /// What it says of its progress itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

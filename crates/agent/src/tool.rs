@@ -7,8 +7,9 @@
 
 mod arguments;
 mod cap;
+mod command_outcome;
 mod function;
-mod ran;
+mod source;
 mod survey;
 mod toolbox;
 
@@ -27,12 +28,14 @@ use crate::conversation::Start;
 use crate::conversation::refusal::CallRefusal;
 use crate::delivery;
 use crate::notice;
+use crate::profile::ProfileSource;
 use crate::spawn_order::SpawnTurn;
 
-pub(crate) use arguments::read;
-pub(crate) use function::schema_of;
+pub use arguments::parse_arguments;
+pub use command_outcome::CommandOutcome;
+pub use function::schema_of;
 pub use function::{Function, Returns};
-pub use ran::Ran;
+pub use source::ToolSource;
 pub use survey::{survey, survey_hiding};
 pub(crate) use toolbox::Toolbox;
 
@@ -189,6 +192,35 @@ impl ToolContext {
         }
     }
 
+    /// Where the agent finds profiles.
+    pub fn profile_source(&self) -> Option<&Arc<dyn ProfileSource>> {
+        self.shared.profiles.as_ref()
+    }
+
+    /// The same context for a call of another key: a call that makes several needs
+    /// one for each.
+    #[must_use]
+    pub fn keyed(self, key: &str) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// Limits how long a task runs that this call spawns.
+    #[must_use]
+    pub fn time_limit(self, lasts: Option<Duration>) -> Self {
+        Self { lasts, ..self }
+    }
+
+    /// Waits until the calls before this one in the same answer have spawned their
+    /// agents, so that this call can name them.
+    pub async fn preceding_spawns(&self) {
+        self.turn.comes().await;
+    }
+
+    /// Whether the inbox has a row that the agent reads before its next step.
+    pub async fn has_unread(&self) -> Result<bool, ToolError> {
+        Ok(delivery::is_due_now(&self.cx).await?)
+    }
+
     /// Resolves when there is a message for the agent that is not meant for the
     /// end of its turn: for a call that looks out for messages itself.
     pub async fn spoken_to(&self) {
@@ -227,7 +259,7 @@ pub(crate) struct Beside {
     pub(crate) notices: Vec<Notice>,
     /// The same of a command in parts, for whoever tells it in other words.
     #[serde(skip)]
-    pub(crate) ran: Option<Ran>,
+    pub(crate) ran: Option<CommandOutcome>,
 }
 
 /// What the runtime says in an output, in its envelope.
@@ -257,7 +289,8 @@ impl Output {
         self
     }
 
-    pub(crate) fn failure(text: impl Into<String>) -> Self {
+    /// The text of a call that failed.
+    pub fn failure(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: true, ..Self::default() }
     }
 
@@ -266,21 +299,32 @@ impl Output {
         self.beside.get_or_insert_default()
     }
 
-    /// The tasks whose ends it tells.
-    pub(crate) fn told(&self) -> &[TaskId] {
+    /// The tasks whose ends it reports.
+    pub fn reported_ends(&self) -> &[TaskId] {
         self.beside.as_ref().map_or(&[], |beside| &beside.tells)
     }
 
-    /// With what it says of a command, in parts.
+    /// Adds the result of a command in parts, for a dialect that formats it.
     #[must_use]
-    pub fn ran(mut self, ran: Ran) -> Self {
-        self.beside().ran = Some(ran);
+    pub fn command(mut self, outcome: CommandOutcome) -> Self {
+        self.beside().ran = Some(outcome);
         self
     }
 
-    /// It tells the end of this task, which is not told again.
+    /// Removes the result of a command in parts.
+    pub fn take_command(&mut self) -> Option<CommandOutcome> {
+        self.beside.as_mut().and_then(|beside| beside.ran.take())
+    }
+
+    /// Adds a notice of the runtime. Nothing in the body can pose as another one.
     #[must_use]
-    pub fn tells(mut self, task: TaskId) -> Self {
+    pub fn notice(self, kind: &str, attributes: &[(&str, &str)], body: &str) -> Self {
+        self.noting(notice::envelope(kind, attributes, body))
+    }
+
+    /// Records that it reports the end of this task, so that no notice repeats it.
+    #[must_use]
+    pub fn reports_end(mut self, task: TaskId) -> Self {
         self.beside().tells.push(task);
         self
     }
@@ -359,14 +403,14 @@ mod tests {
     #[test]
     fn s9_2_an_output_is_journalled_flat_and_read_back_as_it_was() {
         let task = TaskId::from_bytes([7; 16]).unwrap();
-        let output = Output::text("x").tells(task).noting("n".to_owned());
+        let output = Output::text("x").reports_end(task).noting("n".to_owned());
         let written = serde_json::to_value(&output).unwrap();
         assert_eq!(written["tells"], serde_json::json!([task]));
         assert_eq!(serde_json::from_value::<Output>(written).unwrap(), output);
         let plain = serde_json::to_string(&Output::text("x")).unwrap();
         assert_eq!(plain, r#"{"text":"x","failed":false}"#);
         let read: Output = serde_json::from_str(&plain).unwrap();
-        assert_eq!((read.read(|_| false).as_str(), read.told()), ("x", &[][..]));
+        assert_eq!((read.read(|_| false).as_str(), read.reported_ends()), ("x", &[][..]));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use offshoot_harness::crash::parent;
 use offshoot_harness::planted::Bug;
 use offshoot_harness::shell::toll;
 use offshoot_harness::{seeds, trace};
-use offshoot_wiretest::Language;
+use offshoot_wiretest::WireProtocol;
 
 /// The fault harness of Offshoot.
 #[derive(Debug, Parser)]
@@ -139,7 +139,7 @@ struct AgentWorker {
     folder: PathBuf,
     address: String,
     #[arg(long, value_parser = language)]
-    language: Language,
+    language: WireProtocol,
     #[arg(long)]
     life: usize,
     #[arg(long)]
@@ -155,8 +155,8 @@ impl AgentWorker {
     }
 }
 
-fn language(word: &str) -> Result<Language, String> {
-    let found = Language::ALL.into_iter().find(|language| case::word(*language) == word);
+fn language(word: &str) -> Result<WireProtocol, String> {
+    let found = WireProtocol::ALL.into_iter().find(|language| case::word(*language) == word);
     found.ok_or_else(|| format!("there is no language {word:?}"))
 }
 

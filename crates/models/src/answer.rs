@@ -9,7 +9,7 @@ use crate::usage::Usage;
 /// what counts is the whole.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Piece {
+pub enum AnswerEvent {
     /// More text.
     Text(String),
     /// More of what it thinks.

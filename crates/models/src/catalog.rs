@@ -1,32 +1,56 @@
-//! What is known of models: how much they read and write, and what they cost.
-//! rig carries the list; it is a copy of models.dev.
+//! The catalogue of models: how much they read and write, and what they cost.
+//! rig carries the list, which is a copy of models.dev.
+
+use std::collections::BTreeMap;
 
 use rig_core::catalog::{Catalog, ModelSpec, Pricing};
 use rig_core::providers::registry::ProviderId;
 
-use crate::model::Facts;
-use crate::name::{ModelName, Provider};
+use crate::model::ModelLimits;
+use crate::name::ModelName;
 use crate::price::Price;
+use crate::provider::{PriceList, Provider};
 
-/// A model that is known.
+/// A model in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// What it is called.
+pub struct CatalogEntry {
+    /// The name of the model.
     pub name: ModelName,
-    /// How much it reads and writes.
-    pub facts: Facts,
-    /// What it costs, if that is known.
+    /// How much the model reads and writes.
+    pub limits: ModelLimits,
+    /// The price, if the catalogue has it.
     pub price: Option<Price>,
 }
 
-/// What a provider is called in the list.
+/// The prices of models: those of the catalogue, and those set over them.
+#[derive(Clone, Debug, Default)]
+pub struct Prices(BTreeMap<ModelName, Price>);
+
+impl Prices {
+    /// Sets the price of a model over that of the catalogue.
+    #[must_use]
+    pub fn with(mut self, model: ModelName, price: Price) -> Self {
+        self.0.insert(model, price);
+        self
+    }
+
+    /// The price of a model, if it is known.
+    pub fn of(&self, model: &ModelName) -> Option<Price> {
+        if let Some(price) = self.0.get(model) {
+            return Some(*price);
+        }
+        match model.provider().spec().prices {
+            PriceList::Free => Some(Price::default()),
+            PriceList::Catalog(_) => price(model),
+        }
+    }
+}
+
+/// The vendor of a provider's models in the catalogue.
 fn vendor(provider: Provider) -> Option<&'static str> {
-    match provider {
-        Provider::OpenAi | Provider::OpenAiResponses => Some("openai"),
-        Provider::Anthropic => Some("anthropic"),
-        Provider::Gemini => Some("gcp.gemini"),
-        // The list has what Ollama sells, not what runs here.
-        Provider::Ollama | Provider::Offline | Provider::Scripted => None,
+    match provider.spec().prices {
+        PriceList::Catalog(vendor) => Some(vendor),
+        PriceList::Free => None,
     }
 }
 
@@ -38,48 +62,48 @@ fn spec(model: &ModelName) -> Option<&'static ModelSpec> {
     catalog.find(provider, name).or_else(|| catalog.find(provider, undated?))
 }
 
-/// How much a model reads and writes; what nearly every model can if it is not
-/// known.
-pub(crate) fn facts(model: &ModelName) -> Facts {
-    spec(model).map_or_else(Facts::default, facts_of)
+/// How much a model reads and writes. A model outside the catalogue has the
+/// default limits.
+pub(crate) fn limits(model: &ModelName) -> ModelLimits {
+    spec(model).map_or_else(ModelLimits::default, limits_of)
 }
 
-/// What a model costs by the list.
-pub(crate) fn price(model: &ModelName) -> Option<Price> {
+/// The price of a model in the catalogue.
+fn price(model: &ModelName) -> Option<Price> {
     spec(model)?.pricing.as_ref().map(price_of)
 }
 
-/// Whether a model thinks, if that is known.
+/// Whether a model thinks, if the catalogue has it.
 pub(crate) fn thinks(model: &ModelName) -> Option<bool> {
     spec(model).map(|spec| spec.reasoning.supported)
 }
 
-/// The models of a provider that call tools and are not about to be withdrawn.
-pub(crate) fn known(provider: Provider) -> Vec<Known> {
+/// The models of a provider that call tools and are not deprecated.
+pub(crate) fn models(provider: Provider) -> Vec<CatalogEntry> {
     let Some(vendor) = vendor(provider) else {
         return Vec::new();
     };
     let all = Catalog::builtin().iter();
     let all = all.filter(|spec| spec.provider.vendor() == vendor && spec.tools && !spec.deprecated);
-    let known = all.filter_map(|spec| {
+    let entries = all.filter_map(|spec| {
         let name = ModelName::new(provider, &spec.id).ok()?;
         let price = spec.pricing.as_ref().map(price_of);
-        Some(Known { name, facts: facts_of(spec), price })
+        Some(CatalogEntry { name, limits: limits_of(spec), price })
     });
-    known.collect()
+    entries.collect()
 }
 
-fn facts_of(spec: &ModelSpec) -> Facts {
-    let unknown = Facts::default();
+fn limits_of(spec: &ModelSpec) -> ModelLimits {
+    let unknown = ModelLimits::default();
     let size = |size: Option<u32>, unknown| size.filter(|n| *n > 0).map_or(unknown, u64::from);
-    Facts {
+    ModelLimits {
         window: size(spec.context_window, unknown.window),
         output: size(spec.max_output_tokens, unknown.output),
     }
 }
 
-/// The list has dollars for a million tokens. What is not said is taken for as
-/// much as reading afresh.
+/// The catalogue has dollars for a million tokens. A price that is missing is
+/// that of uncached input.
 fn price_of(pricing: &Pricing) -> Price {
     Price {
         input: thousandths(pricing.input),
@@ -89,7 +113,8 @@ fn price_of(pricing: &Pricing) -> Price {
     }
 }
 
-/// Rounded up, but for what comes of writing tenths in binary.
+/// Thousandths of a dollar, rounded up. The error of binary fractions is not
+/// rounded up.
 fn thousandths(dollars: f64) -> u64 {
     let exact = dollars * 1_000.0;
     if exact.is_finite() && exact > 0.0 { (exact - 1e-6).ceil() as u64 } else { 0 }
@@ -103,17 +128,21 @@ mod tests {
         name.parse().unwrap()
     }
 
+    fn price_of_name(model: &str) -> Option<Price> {
+        Prices::default().of(&self::model(model))
+    }
+
     #[test]
-    fn what_is_not_known_is_taken_for_what_most_can() {
-        assert_eq!(facts(&model("openai/no-such-model")), Facts::default());
+    fn an_unknown_model_has_the_default_limits() {
+        assert_eq!(limits(&model("openai/no-such-model")), ModelLimits::default());
         assert_eq!(price(&model("openai/no-such-model")), None);
         assert_eq!(thinks(&model("openai/no-such-model")), None);
     }
 
     #[test]
-    fn sizes_and_prices_are_those_of_the_list() {
+    fn sizes_and_prices_are_those_of_the_catalogue() {
         let haiku = model("anthropic/claude-haiku-4-5-20251001");
-        assert_eq!(facts(&haiku), Facts { window: 200_000, output: 64_000 });
+        assert_eq!(limits(&haiku), ModelLimits { window: 200_000, output: 64_000 });
         let cost = Price { input: 1_000, cache_read: 100, cache_write: 1_250, output: 5_000 };
         assert_eq!(price(&haiku), Some(cost));
         assert_eq!(price(&model("anthropic/claude-haiku-4-5-latest")), Some(cost));
@@ -122,12 +151,37 @@ mod tests {
     }
 
     #[test]
-    fn every_provider_with_a_list_has_models_in_it() {
-        for provider in [Provider::OpenAi, Provider::Anthropic, Provider::Gemini] {
-            let known = known(provider);
-            assert!(known.len() > 3, "{provider}: {}", known.len());
-            assert!(known.iter().all(|known| known.facts.window >= known.facts.output));
+    fn every_vendor_of_the_providers_has_models() {
+        for provider in Provider::ALL {
+            let models = models(*provider);
+            assert_eq!(models.is_empty(), vendor(*provider).is_none(), "{provider}");
+            assert!(models.is_empty() || models.len() > 3, "{provider}: {}", models.len());
+            assert!(models.iter().all(|entry| entry.limits.window >= entry.limits.output));
         }
-        assert!(known(Provider::Ollama).is_empty());
+    }
+
+    #[test]
+    fn default_models_are_in_the_catalogue() {
+        for (provider, default) in Provider::with_default_model() {
+            let name = ModelName::new(provider, default.name).unwrap();
+            assert!(price(&name).is_some(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_dated_version_costs_as_much_as_its_model() {
+        assert_eq!(price_of_name("openai/gpt-5-2025-08-07"), price_of_name("openai/gpt-5"));
+        assert_eq!(price_of_name("openai-responses/gpt-5"), price_of_name("openai/gpt-5"));
+        assert_ne!(price_of_name("openai/gpt-5-mini"), price_of_name("openai/gpt-5"));
+        assert_eq!(price_of_name("openai/gpt-5-turbo"), None);
+        assert_eq!(price_of_name("anthropic/claude-opus-4-5-20251101").unwrap().output, 25_000);
+        assert_eq!(price_of_name("ollama/qwen3"), Some(Price::default()));
+    }
+
+    #[test]
+    fn a_set_price_replaces_that_of_the_catalogue() {
+        let model = model("openai/gpt-5");
+        let set = Price { input: 1, cache_read: 2, cache_write: 3, output: 4 };
+        assert_eq!(Prices::default().with(model.clone(), set).of(&model), Some(set));
     }
 }

@@ -1,25 +1,23 @@
-//! Where a provider is asked, as it may be stored and shown. Whoever goes on
-//! later compares it with what is set then, so that nothing is said to another
-//! host than before.
+//! The address of a provider, as it is stored and shown. A conversation that goes
+//! on later compares it with the current one, so that it is sent to the same host
+//! as before.
 
 use serde::{Deserialize, Serialize};
 
-use crate::keys::{MissingKey, variables};
-use crate::name::Provider;
-use crate::provider::shown;
+use crate::provider::Provider;
 
-/// Where a provider is asked, and whether with a key. Nothing in it is secret.
+/// The address of a provider, and the variable of its key. It holds no secret.
 ///
 /// ```
 /// use offshoot_models::{Keys, Provider};
 ///
 /// let address = "http://me:pw@127.0.0.1:8080/v1/?key=k";
-/// let keys = Keys::found(|name| (name == "OPENAI_BASE_URL").then(|| address.to_owned()));
+/// let keys = Keys::from_lookup(|name| (name == "OPENAI_BASE_URL").then(|| address.to_owned()));
 /// let began = keys.endpoint(Provider::OpenAi).unwrap();
 /// assert_eq!(began.address(), "http://127.0.0.1:8080/v1");
 /// let now = Keys::default().endpoint(Provider::OpenAi);
-/// let told = began.met_by(Provider::OpenAi, now.as_ref()).unwrap_err().to_string();
-/// assert!(told.contains("it began with OPENAI_BASE_URL=http://127.0.0.1:8080/v1"));
+/// let error = began.check(Provider::OpenAi, now.as_ref()).unwrap_err().to_string();
+/// assert!(error.contains("it began with OPENAI_BASE_URL=http://127.0.0.1:8080/v1"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
@@ -28,15 +26,34 @@ pub struct Endpoint {
     key: Option<String>,
 }
 
-/// How what is set differs from what was when something began. Its own words are
-/// for whoever has tried with what is set where they are; others write theirs
-/// from what stands in it, and none of it may be forgotten there.
+/// A provider needs a key, and there is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Differs {
+#[error("there is no key for {provider}: set {variable}")]
+pub struct MissingKey {
+    /// The provider.
+    pub provider: Provider,
+    /// The variable of the key.
+    pub variable: &'static str,
+}
+
+impl MissingKey {
+    /// The error of this provider, if it needs a key.
+    pub(crate) fn of(provider: Provider) -> Option<Self> {
+        let variable = provider.spec().key_variables.first()?;
+        Some(Self { provider, variable })
+    }
+}
+
+/// How the current endpoint differs from the one that a conversation began with.
+///
+/// The display is for the user whose own environment differs. Callers that render
+/// their own text must cover every field.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointMismatch {
     /// There is no key, and the address is the provider's own.
     #[error(transparent)]
     MissingKey(#[from] MissingKey),
-    /// There is no key, though there was one.
+    /// There is no key, and there was one.
     #[error("it began with {0}, which is not set here: set it")]
     NoKey(String),
     /// The address is not set.
@@ -44,7 +61,7 @@ pub enum Differs {
     Unset {
         /// The variable of the address.
         variable: &'static str,
-        /// What it was.
+        /// The address at the start.
         began: String,
     },
     /// Neither the address nor the key is set.
@@ -52,19 +69,19 @@ pub enum Differs {
     Neither {
         /// The variable of the address.
         variable: &'static str,
-        /// What it was.
+        /// The address at the start.
         began: String,
         /// The variable of the key.
         key: String,
     },
-    /// The address is another.
+    /// The address is another one.
     #[error("it began with {variable}={began}, and here that is {now}: set it as it was")]
     Elsewhere {
         /// The variable of the address.
         variable: &'static str,
-        /// What it was.
+        /// The address at the start.
         began: String,
-        /// What it is.
+        /// The current address.
         now: String,
     },
     /// The address is set, and was not.
@@ -72,13 +89,13 @@ pub enum Differs {
     Set {
         /// The variable of the address.
         variable: &'static str,
-        /// What it is.
+        /// The current address.
         now: String,
     },
 }
 
 impl Endpoint {
-    /// What is reached at this address, with the key of this variable.
+    /// The endpoint at this address, with the key of this variable.
     pub(crate) fn new(address: &str, key: Option<&str>) -> Self {
         Self { address: plain(address), key: key.map(str::to_owned) }
     }
@@ -88,38 +105,41 @@ impl Endpoint {
         &self.address
     }
 
-    /// Whether what is reached now is the same, with a key if there was one. None
-    /// if nothing is.
-    pub fn met_by(&self, provider: Provider, now: Option<&Self>) -> Result<(), Differs> {
-        let Some(variable) = variables(provider).addresses.first().copied() else {
+    /// Checks that the current endpoint has the same address, and a key if there
+    /// was one. `now` is none if the provider cannot be called.
+    pub fn check(&self, provider: Provider, now: Option<&Self>) -> Result<(), EndpointMismatch> {
+        let spec = provider.spec();
+        let Some(variable) = spec.address_variable else {
             return Ok(());
         };
-        let usual = plain(variables(provider).address);
+        let usual = plain(spec.address);
         let (began, at) = (&self.address, now.map_or(&usual, |now| &now.address));
         let lacks = self.key.as_ref().filter(|_| now.is_none_or(|now| now.key.is_none()));
         if at == began {
             return match (now, lacks, MissingKey::of(provider)) {
                 (Some(_), None, _) | (None, _, None) => Ok(()),
-                (Some(_), Some(key), _) if *began != usual => Err(Differs::NoKey(key.clone())),
-                (_, Some(key), None) => Err(Differs::NoKey(key.clone())),
+                (Some(_), Some(key), _) if *began != usual => {
+                    Err(EndpointMismatch::NoKey(key.clone()))
+                }
+                (_, Some(key), None) => Err(EndpointMismatch::NoKey(key.clone())),
                 (.., Some(missing)) => Err(missing.into()),
             };
         }
         let (began, now) = (began.clone(), at.clone());
         Err(match lacks {
-            _ if began == usual => Differs::Set { variable, now },
-            _ if now != usual => Differs::Elsewhere { variable, began, now },
-            Some(key) => Differs::Neither { variable, began, key: key.clone() },
-            None => Differs::Unset { variable, began },
+            _ if began == usual => EndpointMismatch::Set { variable, now },
+            _ if now != usual => EndpointMismatch::Elsewhere { variable, began, now },
+            Some(key) => EndpointMismatch::Neither { variable, began, key: key.clone() },
+            None => EndpointMismatch::Unset { variable, began },
         })
     }
 }
 
-/// Scheme, host, port and path, written as everybody writes them.
+/// Scheme, host, port and path in their normal form.
 fn plain(address: &str) -> String {
     let plain = match reqwest::Url::parse(address) {
         Ok(url) if url.host_str().is_some() => {
-            // A password that is not written as it must be ends up in the path.
+            // An unescaped password ends up in the path.
             let path = match url.path().rsplit_once('@') {
                 Some((_, rest)) => format!("/…@{rest}"),
                 None => url.path().to_owned(),
@@ -127,9 +147,22 @@ fn plain(address: &str) -> String {
             let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
             format!("{}://{}{port}{path}", url.scheme(), url.host_str().unwrap_or_default())
         }
-        _ => shown(address),
+        _ => redacted(address),
     };
     plain.trim_end_matches('/').to_owned()
+}
+
+/// An address without a user name, a password or a key. It need not be a valid
+/// one.
+pub(crate) fn redacted(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (format!("{scheme}://"), rest),
+        None => (String::new(), address),
+    };
+    // A password may hold any character, so the last separator ends it.
+    let rest = rest.rsplit('@').next().unwrap_or_default();
+    let end = rest.find(['?', '#']).unwrap_or(rest.len());
+    format!("{scheme}{}", &rest[..end])
 }
 
 #[cfg(test)]
@@ -138,13 +171,13 @@ mod tests {
     use crate::keys::Keys;
 
     fn keys(set: &[(&str, &str)]) -> Keys {
-        Keys::found(|name| {
+        Keys::from_lookup(|name| {
             set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
     #[test]
-    fn an_address_is_kept_without_what_is_secret_in_it() {
+    fn an_endpoint_holds_no_secret_of_its_address() {
         let address = |set: &str| {
             let endpoint = keys(&[("OPENAI_BASE_URL", set)]).endpoint(Provider::OpenAi).unwrap();
             endpoint.address().to_owned()
@@ -165,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_longer_the_same_is_named() {
+    fn a_mismatch_names_the_variables_that_changed() {
         let url = |url| ("OPENAI_BASE_URL", url);
         let key = ("OPENAI_API_KEY", "sk-123");
         let x = url("http://x/v1");
@@ -183,18 +216,18 @@ mod tests {
             (&[x, key], &[x], "it began with OPENAI_API_KEY, which is not set here"),
             (&[x, key], &[key, url("http://y/v1")], "=http://x/v1, and here that is http://y/v1"),
         ];
-        for (began, now, said) in cases {
+        for (began, now, expected) in cases {
             let began = keys(began).endpoint(Provider::OpenAi).unwrap();
             let now = keys(now).endpoint(Provider::OpenAi);
-            let told = began.met_by(Provider::OpenAi, now.as_ref());
-            let told = told.map_or_else(|differs| differs.to_string(), |()| String::new());
-            assert_eq!(told.is_empty(), said.is_empty(), "{began:?} {now:?}: {told}");
-            assert!(told.contains(said), "{began:?} {now:?}: {told}");
+            let error = began.check(Provider::OpenAi, now.as_ref());
+            let error = error.map_or_else(|differs| differs.to_string(), |()| String::new());
+            assert_eq!(error.is_empty(), expected.is_empty(), "{began:?} {now:?}: {error}");
+            assert!(error.contains(expected), "{began:?} {now:?}: {error}");
         }
     }
 
     #[test]
-    fn every_provider_that_is_reached_has_an_endpoint_and_the_others_have_none() {
+    fn only_remote_providers_have_an_endpoint() {
         for (provider, variable) in [
             (Provider::OpenAi, "OPENAI_BASE_URL"),
             (Provider::OpenAiResponses, "OPENAI_BASE_URL"),
@@ -204,12 +237,20 @@ mod tests {
         ] {
             let began = keys(&[(variable, "http://x:1")]).endpoint(provider).unwrap();
             let now = keys(&[]).endpoint(provider);
-            let told = began.met_by(provider, now.as_ref()).unwrap_err().to_string();
-            assert!(told.contains(&format!("{variable}=http://x:1, which")), "{told}");
+            let error = began.check(provider, now.as_ref()).unwrap_err().to_string();
+            assert!(error.contains(&format!("{variable}=http://x:1, which")), "{error}");
         }
         let usual = keys(&[]).endpoint(Provider::Ollama).unwrap();
-        assert_eq!(usual.met_by(Provider::Ollama, Some(&usual)), Ok(()));
+        assert_eq!(usual.check(Provider::Ollama, Some(&usual)), Ok(()));
         assert_eq!(keys(&[]).endpoint(Provider::Offline), None);
         assert_eq!(keys(&[]).endpoint(Provider::Scripted), None);
+    }
+
+    #[test]
+    fn a_redacted_address_has_no_user_password_or_key() {
+        assert_eq!(redacted("http://me:pw@127.0.0.1:9/v1"), "http://127.0.0.1:9/v1");
+        assert_eq!(redacted("https://api.openai.com/v1"), "https://api.openai.com/v1");
+        assert_eq!(redacted("ftp://me:p/w?@x/v1?key=k"), "ftp://x/v1");
+        assert_eq!(redacted("me:pw@x"), "x");
     }
 }

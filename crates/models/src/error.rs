@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bound::AnswerBound;
-use crate::name::Provider;
+use crate::provider::Provider;
 
 /// Why a model did not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,7 +65,7 @@ pub enum ModelError {
     #[error("the connection was cut: {cause}")]
     Cut {
         /// What had come by then.
-        seen: Seen,
+        seen: AnswerProgress,
         /// Why.
         cause: String,
     },
@@ -81,7 +81,7 @@ pub enum ModelError {
         /// How long.
         silent: Duration,
         /// What had come by then.
-        seen: Seen,
+        seen: AnswerProgress,
     },
     /// What answers there is no such provider. Somebody must change the address.
     #[error(
@@ -117,7 +117,7 @@ pub enum ModelError {
 
 /// What had come of an answer when it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum AnswerProgress {
     /// Nothing: the model may not have begun.
     Nothing,
     /// Some of it, which was paid for.
@@ -126,7 +126,7 @@ pub enum Seen {
 
 /// Whether it is of use to call again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Again {
+pub enum Retry {
     /// Not before somebody changes something.
     No,
     /// After a while; at the earliest after this, if it was said.
@@ -135,21 +135,21 @@ pub enum Again {
 
 impl ModelError {
     /// Whether the same call may do better later.
-    pub fn again(&self) -> Again {
+    pub fn retry(&self) -> Retry {
         match self {
             Self::Auth { .. }
             | Self::BadRequest { .. }
             | Self::ContextTooLong { .. }
             | Self::Endpoint { .. }
-            | Self::Unbounded { .. } => Again::No,
+            | Self::Unbounded { .. } => Retry::No,
             Self::RateLimited { retry_after, .. } | Self::Overloaded { retry_after, .. } => {
-                Again::After(*retry_after)
+                Retry::After(*retry_after)
             }
             Self::Connect { .. }
             | Self::Cut { .. }
             | Self::Truncated { .. }
             | Self::Stalled { .. }
-            | Self::Unreadable { .. } => Again::After(None),
+            | Self::Unreadable { .. } => Retry::After(None),
         }
     }
 }

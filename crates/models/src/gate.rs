@@ -23,7 +23,7 @@ use tokio::time::Instant;
 
 use crate::error::ModelError;
 use crate::keys::Keys;
-use crate::name::Provider;
+use crate::provider::Provider;
 
 /// How many are let through at a time before anything is known.
 const WIDE: f64 = 64.0;
@@ -58,8 +58,8 @@ pub struct Gates {
 impl Gates {
     /// The gate before a provider for one more caller who has these keys.
     pub fn before(&self, provider: Provider, keys: &Keys) -> Gate {
-        let print = keys.print(provider, &self.state);
-        self.all.lock().entry(print).or_default().for_another()
+        let key = keys.fingerprint(provider, &self.state);
+        self.all.lock().entry(key).or_default().for_another()
     }
 }
 
@@ -84,7 +84,7 @@ struct Inner {
 struct State {
     width: f64,
     inside: usize,
-    closed: Option<(Instant, Why)>,
+    closed: Option<(Instant, ClosingReason)>,
     // Who met trouble last, and when, if nobody had an answer since.
     troubled: Option<(u64, Instant)>,
     // How often it closed since it last let somebody through who came back
@@ -136,7 +136,7 @@ impl State {
     }
 
     /// Until when it is closed, whatever anybody does, and why.
-    fn closed(&self, now: Instant) -> Option<(Instant, Why)> {
+    fn closed(&self, now: Instant) -> Option<(Instant, ClosingReason)> {
         self.closed.filter(|(until, _)| *until > now)
     }
 
@@ -149,23 +149,23 @@ impl State {
 
 /// A gate that is closed for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Closed {
+pub struct GateClosing {
     /// How long it still is.
     pub left: Duration,
     /// Why. In whose words is no matter of the others who wait.
-    pub why: Why,
+    pub why: ClosingReason,
 }
 
 /// Why a gate is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum ClosingReason {
     /// The provider limits the rate of calls.
     Limited(Provider),
     /// The provider has trouble of its own.
     Overloaded(Provider),
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for ClosingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Limited(by) => write!(f, "{by}: it limits the rate of calls"),
@@ -222,10 +222,10 @@ impl Gate {
 
     /// For how long it is closed, as far as is known now, and why; nothing if it
     /// is open, even if there is no room.
-    pub fn closed(&self) -> Option<Closed> {
+    pub fn closed(&self) -> Option<GateClosing> {
         let (state, now) = (self.inner.state.lock(), Instant::now());
         let (until, why) = state.closed(now)?;
-        Some(Closed { left: until - now, why })
+        Some(GateClosing { left: until - now, why })
     }
 
     fn enter(&self, now: Instant) -> Option<Pass> {
@@ -275,17 +275,17 @@ impl Pass {
     pub fn failed(self, error: &ModelError, chance: f64) {
         let (why, told) = match error {
             ModelError::RateLimited { provider, retry_after, .. } => {
-                (Why::Limited(*provider), *retry_after)
+                (ClosingReason::Limited(*provider), *retry_after)
             }
             ModelError::Overloaded { provider, retry_after, .. } => {
-                (Why::Overloaded(*provider), *retry_after)
+                (ClosingReason::Overloaded(*provider), *retry_after)
             }
             _ => return,
         };
         // Whoever says "at once" does not say for how long to wait.
         let told = told.filter(|told| !told.is_zero());
         let (mut state, now) = (self.gate.inner.state.lock(), Instant::now());
-        if let (Why::Overloaded(_), None) = (why, told)
+        if let (ClosingReason::Overloaded(_), None) = (why, told)
             && !state.is_shared(self.gate.caller, now)
         {
             return;

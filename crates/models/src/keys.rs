@@ -1,25 +1,26 @@
-//! Keys and addresses, as the providers' own programs find them: in the
-//! environment. They are held in memory, and neither stored nor shown.
+//! Keys and addresses of providers, from the environment. They stay in memory,
+//! and are neither stored nor shown.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use crate::endpoint::Endpoint;
-use crate::name::Provider;
+use crate::endpoint::{Endpoint, MissingKey};
+use crate::name::ModelName;
+use crate::provider::Provider;
 
-/// What must not be shown.
+/// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Arc<str>);
 
 impl Secret {
-    /// Keeps this.
+    /// Wraps this text.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self(text.into())
     }
 
-    /// What it is, for whoever sends it.
+    /// The text itself, for sending it.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -31,77 +32,31 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The keys and addresses that somebody has. Cheap to clone.
+/// The keys and addresses of one user. Clones are cheap.
 #[derive(Clone, Debug, Default)]
 pub struct Keys(Arc<BTreeMap<&'static str, Secret>>);
 
-/// Where a provider is, and with which key it is asked.
+/// The address of a provider and the key for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// Where.
+pub struct ProviderAccess {
+    /// The address.
     pub address: Arc<str>,
-    /// With which key, if it wants one.
+    /// The key, if there is one.
     pub key: Option<Secret>,
 }
 
-/// A provider wants a key, and there is none.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no key for {provider}: set {variable}")]
-pub struct MissingKey {
-    /// Who wants it.
-    pub provider: Provider,
-    /// The variable that would hold it.
-    pub variable: &'static str,
-}
-
-impl MissingKey {
-    /// That of this provider, if it wants any.
-    pub(crate) fn of(provider: Provider) -> Option<Self> {
-        let variable = variables(provider).keys.first()?;
-        Some(Self { provider, variable })
-    }
-}
-
-/// Which variables a provider's own programs read.
-pub(crate) struct Variables {
-    pub(crate) keys: &'static [&'static str],
-    pub(crate) addresses: &'static [&'static str],
-    /// Where it is if none of them is set.
-    pub(crate) address: &'static str,
-}
-
-pub(crate) fn variables(of: Provider) -> Variables {
-    let v = |keys, addresses, address| Variables { keys, addresses, address };
-    match of {
-        Provider::OpenAi | Provider::OpenAiResponses => {
-            v(&["OPENAI_API_KEY"], &["OPENAI_BASE_URL"], "https://api.openai.com/v1")
-        }
-        Provider::Anthropic => {
-            v(&["ANTHROPIC_API_KEY"], &["ANTHROPIC_BASE_URL"], "https://api.anthropic.com")
-        }
-        Provider::Gemini => v(
-            &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            &["GOOGLE_GEMINI_BASE_URL"],
-            "https://generativelanguage.googleapis.com",
-        ),
-        Provider::Ollama => v(&[], &["OLLAMA_HOST"], "http://127.0.0.1:11434"),
-        Provider::Offline | Provider::Scripted => v(&[], &[], ""),
-    }
-}
-
 impl Keys {
-    /// The names of all variables that are of use here.
+    /// The names of all variables that providers read.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        let all = Provider::ALL.into_iter().map(variables);
-        let mut names: Vec<_> =
-            all.flat_map(|variables| [variables.keys, variables.addresses].concat()).collect();
+        let mut names: Vec<_> = Provider::ALL.iter().copied().flat_map(variables).collect();
         names.sort_unstable();
         names.dedup();
         names.into_iter()
     }
 
-    /// What `look_up` knows of them; what is blank counts as not set.
-    pub fn found(look_up: impl Fn(&str) -> Option<String>) -> Self {
+    /// The keys that `look_up` finds by their variables. A blank value is the same
+    /// as none.
+    pub fn from_lookup(look_up: impl Fn(&str) -> Option<String>) -> Self {
         let set = Self::names().filter_map(|name| {
             let value = look_up(name)?;
             let value = value.trim();
@@ -110,73 +65,79 @@ impl Keys {
         Self(Arc::new(set.collect()))
     }
 
-    /// Those of this process.
+    /// The keys in this process's environment.
     pub fn own() -> Self {
-        Self::found(|name| std::env::var(name).ok())
-    }
-
-    /// The variables that may hold the key of a provider, the first of them
-    /// first; none if it wants no key.
-    pub fn variables(provider: Provider) -> &'static [&'static str] {
-        variables(provider).keys
-    }
-
-    /// The variable that sets the address of a provider, if one does.
-    pub fn address_variable(provider: Provider) -> Option<&'static str> {
-        variables(provider).addresses.first().copied()
+        Self::from_lookup(|name| std::env::var(name).ok())
     }
 
     /// The variable that holds the key of a provider, if one does.
-    pub fn found_in(&self, provider: Provider) -> Option<&'static str> {
-        variables(provider).keys.iter().find(|name| self.0.contains_key(*name)).copied()
+    pub fn key_variable(&self, provider: Provider) -> Option<&'static str> {
+        let names = provider.spec().key_variables.iter();
+        names.copied().find(|name| self.0.contains_key(name))
     }
 
-    /// Whether there are none at all.
+    /// Whether no variable is set.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Those of one provider alone; none if nothing of it is set. What belongs
-    /// together stays so: no key is sent to somebody else's address.
+    /// The key and address of one provider alone; none if neither is set. They
+    /// stay together, so that no key is sent to another user's address.
     pub fn only(&self, provider: Provider) -> Option<Self> {
-        let Variables { keys, addresses, .. } = variables(provider);
-        let names = keys.iter().chain(addresses);
-        let set = names.filter_map(|name| Some((*name, self.0.get(name)?.clone())));
+        let set = variables(provider).filter_map(|name| Some((name, self.0.get(name)?.clone())));
         let set: BTreeMap<_, _> = set.collect();
         (!set.is_empty()).then(|| Self(Arc::new(set)))
     }
 
-    /// Where a provider is asked with these, if it can be and is reached over
-    /// the network.
+    /// The endpoint of a provider with these keys. There is none if its key is
+    /// missing or it is not called over the network.
     pub fn endpoint(&self, provider: Provider) -> Option<Endpoint> {
         let access = self.access(provider).ok().filter(|access| !access.address.is_empty())?;
-        Some(Endpoint::new(&access.address, self.found_in(provider)))
+        Some(Endpoint::new(&access.address, self.key_variable(provider)))
     }
 
-    /// How to reach a provider. One that stands elsewhere than usual may need no
-    /// key: a server of one's own seldom does.
-    pub fn access(&self, provider: Provider) -> Result<Access, MissingKey> {
-        let Variables { keys, addresses, address } = variables(provider);
-        let set = |names: &[&str]| names.iter().find_map(|name| self.0.get(name)).cloned();
-        let elsewhere = set(addresses);
-        let key = set(keys);
-        if let (Some(missing), None, None) = (MissingKey::of(provider), &key, &elsewhere) {
+    /// The address and the key of a provider. A provider at an address of the
+    /// user's own may have no key: private servers rarely need one.
+    pub fn access(&self, provider: Provider) -> Result<ProviderAccess, MissingKey> {
+        let elsewhere = self.address(provider);
+        let key = self.key(provider).cloned();
+        if let (Some(missing), None, None) = (MissingKey::of(provider), &key, elsewhere) {
             return Err(missing);
         }
-        let address = elsewhere.as_ref().map_or(address, Secret::reveal);
-        Ok(Access { address: with_scheme(address).into(), key })
+        let address = elsewhere.map_or(provider.spec().address, Secret::reveal);
+        Ok(ProviderAccess { address: with_scheme(address).into(), key })
     }
 
-    /// Tells the keys of a provider apart without telling what they are.
-    pub fn print(&self, provider: Provider, state: &RandomState) -> u64 {
-        let variables = variables(provider);
-        let key = variables.keys.iter().find_map(|name| self.0.get(name)).map(Secret::reveal);
-        let address = variables.addresses.iter().find_map(|name| self.0.get(name));
-        state.hash_one((provider, key, address.map(Secret::reveal)))
+    /// A hash that differs between the keys of a provider and reveals none.
+    pub fn fingerprint(&self, provider: Provider, state: &RandomState) -> u64 {
+        let key = self.key(provider).map(Secret::reveal);
+        state.hash_one((provider, key, self.address(provider).map(Secret::reveal)))
+    }
+
+    /// The default model of the first provider that can be called with these
+    /// keys.
+    pub fn default_model(&self) -> Option<ModelName> {
+        let mut all = Provider::with_default_model().into_iter();
+        let (provider, model) = all.find(|(provider, _)| self.access(*provider).is_ok())?;
+        ModelName::new(provider, model.name).ok()
+    }
+
+    fn key(&self, provider: Provider) -> Option<&Secret> {
+        provider.spec().key_variables.iter().find_map(|name| self.0.get(name))
+    }
+
+    fn address(&self, provider: Provider) -> Option<&Secret> {
+        self.0.get(provider.spec().address_variable?)
     }
 }
 
-/// Ollama's variable may name a host alone.
+/// The variables of a provider's keys and address.
+fn variables(provider: Provider) -> impl Iterator<Item = &'static str> {
+    let spec = provider.spec();
+    spec.key_variables.iter().copied().chain(spec.address_variable)
+}
+
+/// The address with a scheme: Ollama's variable may hold a host alone.
 fn with_scheme(address: &str) -> String {
     let address = address.trim_end_matches('/');
     if address.is_empty() || address.contains("://") {
@@ -191,20 +152,20 @@ mod tests {
     use super::*;
 
     fn keys(set: &[(&str, &str)]) -> Keys {
-        Keys::found(|name| {
+        Keys::from_lookup(|name| {
             set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }
 
     #[test]
     fn a_missing_key_names_its_variable() {
-        let told = keys(&[]).access(Provider::Anthropic).unwrap_err().to_string();
-        assert!(told.contains("set ANTHROPIC_API_KEY"), "{told}");
+        let error = keys(&[]).access(Provider::Anthropic).unwrap_err().to_string();
+        assert!(error.contains("set ANTHROPIC_API_KEY"), "{error}");
         assert!(keys(&[("OPENAI_API_KEY", "  ")]).access(Provider::OpenAi).is_err());
     }
 
     #[test]
-    fn a_server_of_ones_own_needs_no_key() {
+    fn a_private_server_needs_no_key() {
         let access = keys(&[("OPENAI_BASE_URL", "http://127.0.0.1:9/v1/")]);
         let access = access.access(Provider::OpenAiResponses).unwrap();
         assert_eq!((&*access.address, access.key), ("http://127.0.0.1:9/v1", None));
@@ -222,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_a_provider_is_taken_together() {
+    fn key_and_address_of_a_provider_stay_together() {
         let all = keys(&[("OPENAI_BASE_URL", "http://here"), ("ANTHROPIC_API_KEY", "a")]);
         let openai = all.only(Provider::OpenAi).unwrap();
         assert_eq!(openai.access(Provider::OpenAi).unwrap().key, None);
@@ -231,10 +192,11 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_apart() {
+    fn different_keys_have_different_fingerprints() {
         let state = RandomState::new();
-        let print = |value| keys(&[("OPENAI_API_KEY", value)]).print(Provider::OpenAi, &state);
-        assert_eq!(print("a"), print("a"));
-        assert_ne!(print("a"), print("b"));
+        let fingerprint =
+            |value| keys(&[("OPENAI_API_KEY", value)]).fingerprint(Provider::OpenAi, &state);
+        assert_eq!(fingerprint("a"), fingerprint("a"));
+        assert_ne!(fingerprint("a"), fingerprint("b"));
     }
 }

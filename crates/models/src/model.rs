@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use futures_util::{Stream, StreamExt};
 
-use crate::answer::{Answer, Piece};
+use crate::answer::{Answer, AnswerEvent};
 use crate::call::Call;
-use crate::error::{ModelError, Seen};
+use crate::error::{AnswerProgress, ModelError};
 use crate::name::ModelName;
 
 /// The pieces of an answer as they come. Dropping it closes the connection.
-pub type Pieces = Pin<Box<dyn Stream<Item = Result<Piece, ModelError>> + Send>>;
+pub type AnswerStream = Pin<Box<dyn Stream<Item = Result<AnswerEvent, ModelError>> + Send>>;
 
 /// A model that can be called.
 pub trait Model: Send + Sync + fmt::Debug + 'static {
@@ -20,11 +20,11 @@ pub trait Model: Send + Sync + fmt::Debug + 'static {
     fn name(&self) -> &ModelName;
 
     /// What is known of it.
-    fn facts(&self) -> Facts;
+    fn limits(&self) -> ModelLimits;
 
     /// Calls it. Nothing happens until the pieces are polled. The last piece is
-    /// [`Piece::Whole`] or an error, and nothing follows either.
-    fn call(&self, call: Call) -> Pieces;
+    /// [`AnswerEvent::Whole`] or an error, and nothing follows either.
+    fn call(&self, call: Call) -> AnswerStream;
 }
 
 impl<M: Model + ?Sized> Model for Arc<M> {
@@ -32,25 +32,25 @@ impl<M: Model + ?Sized> Model for Arc<M> {
         (**self).name()
     }
 
-    fn facts(&self) -> Facts {
-        (**self).facts()
+    fn limits(&self) -> ModelLimits {
+        (**self).limits()
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         (**self).call(call)
     }
 }
 
 /// What is known of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct ModelLimits {
     /// How many tokens it can read and write in one call.
     pub window: u64,
     /// How many it can write.
     pub output: u64,
 }
 
-impl Default for Facts {
+impl Default for ModelLimits {
     /// What nearly every model can do that calls tools.
     fn default() -> Self {
         Self { window: 128_000, output: 8_192 }
@@ -58,12 +58,12 @@ impl Default for Facts {
 }
 
 /// The whole answer, for whoever does not watch it come.
-pub async fn whole(mut pieces: Pieces) -> Result<Answer, ModelError> {
-    let mut seen = Seen::Nothing;
+pub async fn whole(mut pieces: AnswerStream) -> Result<Answer, ModelError> {
+    let mut seen = AnswerProgress::Nothing;
     while let Some(piece) = pieces.next().await {
         match piece? {
-            Piece::Whole(answer) => return Ok(*answer),
-            _ => seen = Seen::Output,
+            AnswerEvent::Whole(answer) => return Ok(*answer),
+            _ => seen = AnswerProgress::Output,
         }
     }
     Err(ModelError::Cut { seen, cause: "the answer ended before it was whole".to_owned() })

@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
-use crate::catalog::{self, Known};
-use crate::keys::{Keys, MissingKey};
+use crate::catalog::{self, CatalogEntry};
+use crate::endpoint::{MissingKey, redacted};
+use crate::keys::Keys;
 use crate::model::Model;
-use crate::name::{ModelName, Provider};
-use crate::provider::{BadKey, Connections, Line, Patience, Remote, shown};
+use crate::name::ModelName;
+use crate::provider::Provider;
+use crate::remote::{Connections, InvalidKey, Line, Remote, Timeouts};
 
 /// All models that can be reached over the network. Cheap to clone; clones share
 /// their connections.
@@ -30,7 +32,7 @@ use crate::provider::{BadKey, Connections, Line, Patience, Remote, shown};
 pub struct Models {
     // Made when first needed: whom this machine trusts takes a while to read.
     connections: Arc<OnceLock<Result<Connections, String>>>,
-    patience: Patience,
+    patience: Timeouts,
     open: Arc<Open>,
 }
 
@@ -45,13 +47,13 @@ struct Open {
 /// Why a model cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum CannotOpen {
+pub enum OpenError {
     /// Its provider wants a key.
     #[error(transparent)]
     MissingKey(#[from] MissingKey),
     /// The key cannot be sent.
     #[error(transparent)]
-    BadKey(#[from] BadKey),
+    InvalidKey(#[from] InvalidKey),
     /// The provider's address is none.
     #[error("the address of {provider} is not one: {address:?}; write http://… or https://…")]
     BadAddress {
@@ -68,55 +70,56 @@ pub enum CannotOpen {
     NoConnection(String),
 }
 
-/// A provider, whether its key is there, and which models of it are known.
+/// A provider, the variable that holds its key, and its models.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ProviderListing {
     /// The provider.
     pub provider: Provider,
-    /// The variables that may hold its key; none if it wants none.
-    pub variables: &'static [&'static str],
-    /// The variable that does.
-    pub found: Option<&'static str>,
-    /// The models that are known. There may be others.
-    pub models: Vec<Known>,
+    /// The variables that may hold the key. The list is empty if the provider
+    /// needs no key.
+    pub key_variables: &'static [&'static str],
+    /// The variable that holds the key.
+    pub key_variable: Option<&'static str>,
+    /// The models in the catalogue. The provider may have others.
+    pub models: Vec<CatalogEntry>,
 }
 
 impl Default for Models {
     fn default() -> Self {
-        Self::new(Patience::default())
+        Self::new(Timeouts::default())
     }
 }
 
 impl Models {
     /// Models that are waited for as long as this.
-    pub fn new(patience: Patience) -> Self {
+    pub fn new(patience: Timeouts) -> Self {
         Self { connections: Arc::default(), patience, open: Arc::default() }
     }
 
     /// The model of this name, with the key that is its provider's. Nothing is
     /// sent before it is called. As long as somebody has it open, others get the
     /// same.
-    pub fn open(&self, name: &ModelName, keys: &Keys) -> Result<Arc<dyn Model>, CannotOpen> {
+    pub fn open(&self, name: &ModelName, keys: &Keys) -> Result<Arc<dyn Model>, OpenError> {
         let provider = name.provider();
-        if matches!(provider, Provider::Offline | Provider::Scripted) {
-            return Err(CannotOpen::NotRemote(name.clone()));
+        if !provider.is_remote() {
+            return Err(OpenError::NotRemote(name.clone()));
         }
         let access = keys.access(provider)?;
-        let known = (name.clone(), keys.print(provider, &self.open.state));
+        let known = (name.clone(), keys.fingerprint(provider, &self.open.state));
         if let Some(open) = self.open.all.lock().get(&known).and_then(Weak::upgrade) {
             return Ok(open);
         }
         let proper = reqwest::Url::parse(&access.address)
             .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.host_str().is_some());
         if !proper {
-            let address = shown(&access.address).chars().take(200).collect();
-            return Err(CannotOpen::BadAddress { provider, address });
+            let address = redacted(&access.address).chars().take(200).collect();
+            return Err(OpenError::BadAddress { provider, address });
         }
-        let none = |why: &String| CannotOpen::NoConnection(why.clone());
+        let none = |why: &String| OpenError::NoConnection(why.clone());
         let connections = self.connections.get_or_init(Connections::new);
         let connections = connections.as_ref().map_err(none)?;
         let line = Line::new(connections, provider, &access, self.patience)?;
-        let remote = Arc::new(Remote::new(name.clone(), catalog::facts(name), &access, line));
+        let remote = Arc::new(Remote::new(name.clone(), catalog::limits(name), &access, line));
         let mut open = self.open.all.lock();
         open.retain(|_, one| one.strong_count() > 0);
         open.insert(known, Arc::downgrade(&remote));
@@ -124,15 +127,13 @@ impl Models {
     }
 
     /// The providers that are reached over the network.
-    pub fn list(keys: &Keys) -> Vec<Listed> {
-        let remote = Provider::ALL.into_iter();
-        let remote = remote.filter(|one| !matches!(one, Provider::Offline | Provider::Scripted));
-        let listed = remote.map(|provider| Listed {
+    pub fn list(keys: &Keys) -> Vec<ProviderListing> {
+        let listings = Provider::remote().map(|provider| ProviderListing {
             provider,
-            variables: Keys::variables(provider),
-            found: keys.found_in(provider),
-            models: catalog::known(provider),
+            key_variables: provider.spec().key_variables,
+            key_variable: keys.key_variable(provider),
+            models: catalog::models(provider),
         });
-        listed.collect()
+        listings.collect()
     }
 }

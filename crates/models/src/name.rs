@@ -6,65 +6,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Who answers, in which of their languages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Provider {
-    /// OpenAI's chat completions, and everybody who speaks them.
-    OpenAi,
-    /// OpenAI's Responses.
-    OpenAiResponses,
-    /// Anthropic's messages.
-    Anthropic,
-    /// Google's Gemini.
-    Gemini,
-    /// Ollama.
-    Ollama,
-    /// What is built in and needs no network.
-    Offline,
-    /// What a test has written down.
-    Scripted,
-}
+use crate::provider::Provider;
 
-impl Provider {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::OpenAi,
-        Self::OpenAiResponses,
-        Self::Anthropic,
-        Self::Gemini,
-        Self::Ollama,
-        Self::Offline,
-        Self::Scripted,
-    ];
-
-    /// What stands before the slash.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::OpenAiResponses => "openai-responses",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-            Self::Ollama => "ollama",
-            Self::Offline => "offline",
-            Self::Scripted => "scripted",
-        }
-    }
-
-    /// Whether both are asked at the same address and with the same key.
-    pub fn shares_access_with(self, other: Self) -> bool {
-        let openai = |one| matches!(one, Self::OpenAi | Self::OpenAiResponses);
-        self == other || (openai(self) && openai(other))
-    }
-}
-
-impl fmt::Display for Provider {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The name of a model: its provider, and what the provider calls it. Cheap to
-/// clone.
+/// The name of a model: its provider, and the provider's name for it. Clones are
+/// cheap.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ModelName {
@@ -72,20 +17,21 @@ pub struct ModelName {
     name: Arc<str>,
 }
 
-/// A name that means no model.
+/// A text that names no model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadModelName {
-    /// There is no slash in it.
+pub enum InvalidModelName {
+    /// The text has no slash.
     #[error(
-        "{0:?} does not say whose model it is: write <provider>/<name>, such as openai/gpt-5; \
+        "{0:?} names no provider: write <provider>/<name>, such as openai/gpt-5; \
          the providers are {known}",
         known = providers()
     )]
     NoProvider(String),
-    /// Nobody is called so.
+    /// No provider has this name.
     #[error("there is no provider {0:?}; the providers are {known}", known = providers())]
     UnknownProvider(String),
-    /// Nothing follows the slash, or what no model is called.
+    /// The text after the slash is empty, too long, or has characters that no
+    /// model's name has.
     #[error("{0:?} names no model of {1}")]
     NoName(String, Provider),
 }
@@ -96,41 +42,41 @@ fn providers() -> String {
 }
 
 impl ModelName {
-    /// The longest name that is taken.
+    /// The longest name.
     const LONGEST: usize = 200;
 
-    /// The model that a provider calls so.
-    pub fn new(provider: Provider, name: &str) -> Result<Self, BadModelName> {
+    /// The model of a provider with this name.
+    pub fn new(provider: Provider, name: &str) -> Result<Self, InvalidModelName> {
         let name = name.trim();
         let odd = |c: char| c.is_control() || c.is_whitespace();
         if name.is_empty() || name.len() > Self::LONGEST || name.contains(odd) {
             let shown = name.chars().take(Self::LONGEST).collect();
-            return Err(BadModelName::NoName(shown, provider));
+            return Err(InvalidModelName::NoName(shown, provider));
         }
         Ok(Self { provider, name: name.into() })
     }
 
-    /// Who answers.
+    /// The provider of the model.
     pub fn provider(&self) -> Provider {
         self.provider
     }
 
-    /// What the provider calls it.
+    /// The provider's name for the model.
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
 impl FromStr for ModelName {
-    type Err = BadModelName;
+    type Err = InvalidModelName;
 
-    fn from_str(said: &str) -> Result<Self, BadModelName> {
-        let cut = || said.chars().take(Self::LONGEST).collect::<String>();
+    fn from_str(text: &str) -> Result<Self, InvalidModelName> {
+        let cut = || text.chars().take(Self::LONGEST).collect::<String>();
         let (provider, name) =
-            said.split_once('/').ok_or_else(|| BadModelName::NoProvider(cut()))?;
+            text.split_once('/').ok_or_else(|| InvalidModelName::NoProvider(cut()))?;
         let provider = provider.trim().to_ascii_lowercase();
-        let found = Provider::ALL.into_iter().find(|known| known.as_str() == provider);
-        Self::new(found.ok_or(BadModelName::UnknownProvider(provider))?, name)
+        let found = Provider::named(&provider);
+        Self::new(found.ok_or(InvalidModelName::UnknownProvider(provider))?, name)
     }
 }
 
@@ -141,10 +87,10 @@ impl fmt::Display for ModelName {
 }
 
 impl TryFrom<String> for ModelName {
-    type Error = BadModelName;
+    type Error = InvalidModelName;
 
-    fn try_from(said: String) -> Result<Self, BadModelName> {
-        said.parse()
+    fn try_from(text: String) -> Result<Self, InvalidModelName> {
+        text.parse()
     }
 }
 
@@ -159,21 +105,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_is_shown() {
-        for said in ["openai/gpt-5", "openai-responses/o4", "ollama/qwen3:0.6b", "openai/org/model"]
+    fn a_name_is_parsed_from_its_display() {
+        for name in ["openai/gpt-5", "openai-responses/o4", "ollama/qwen3:0.6b", "openai/org/model"]
         {
-            assert_eq!(said.parse::<ModelName>().unwrap().to_string(), said);
+            assert_eq!(name.parse::<ModelName>().unwrap().to_string(), name);
         }
         assert_eq!("OpenAI/gpt-5".parse::<ModelName>().unwrap().to_string(), "openai/gpt-5");
     }
 
     #[test]
-    fn what_names_no_model_says_what_would() {
-        let told = |said: &str| said.parse::<ModelName>().unwrap_err().to_string();
-        assert!(told("gpt-5").contains("write <provider>/<name>"));
-        assert!(told("mistral/large").contains("there is no provider \"mistral\""));
-        assert!(told("mistral/large").contains("anthropic"));
-        assert!(told("openai/ ").contains("names no model of openai"));
-        assert!(told("openai/a b").contains("names no model"));
+    fn an_invalid_name_is_refused_with_the_valid_form() {
+        let error = |text: &str| text.parse::<ModelName>().unwrap_err().to_string();
+        assert!(error("gpt-5").contains("write <provider>/<name>"));
+        assert!(error("mistral/large").contains("there is no provider \"mistral\""));
+        assert!(error("mistral/large").contains("anthropic"));
+        assert!(error("openai/ ").contains("names no model of openai"));
+        assert!(error("openai/a b").contains("names no model"));
     }
 }

@@ -16,11 +16,12 @@ use futures_util::{StreamExt, stream};
 use offshoot_core::text;
 use serde_json::{Value, json};
 
-use crate::answer::{Answer, Piece, Stop};
+use crate::answer::{Answer, AnswerEvent, Stop};
 use crate::call::Call;
 use crate::message::{Part, Role, ToolCall, ToolResult};
-use crate::model::{Facts, Model, Pieces};
-use crate::name::{ModelName, Provider};
+use crate::model::{AnswerStream, Model, ModelLimits};
+use crate::name::ModelName;
+use crate::provider::Provider;
 use crate::usage::Usage;
 
 use self::figures::Survey;
@@ -88,17 +89,17 @@ impl Model for Offline {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        Facts { window: 10_000_000, output: 1_000_000 }
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { window: 10_000_000, output: 1_000_000 }
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         let answer = match errand(&call) {
             Some(folder) => count(&call, &folder).answer(),
             None => lead(&call).answer(),
         };
         let mut pieces: Vec<_> = answer.parts.iter().filter_map(text_of).map(Ok).collect();
-        pieces.push(Ok(Piece::Whole(Box::new(answer))));
+        pieces.push(Ok(AnswerEvent::Whole(Box::new(answer))));
         let pieces = stream::iter(pieces);
         if self.pace == Pace::AtOnce {
             return Box::pin(pieces);
@@ -147,9 +148,9 @@ impl fmt::Display for Question {
     }
 }
 
-fn text_of(part: &Part) -> Option<Piece> {
+fn text_of(part: &Part) -> Option<AnswerEvent> {
     match part {
-        Part::Text { text, .. } => Some(Piece::Text(text.clone())),
+        Part::Text { text, .. } => Some(AnswerEvent::Text(text.clone())),
         _ => None,
     }
 }

@@ -1,13 +1,10 @@
-//! What calls cost.
+//! The price of tokens, and amounts of money.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-use crate::catalog;
-use crate::name::{ModelName, Provider};
 use crate::usage::Usage;
 
 /// An amount of money, in billionths of a US dollar.
@@ -33,28 +30,28 @@ impl fmt::Display for Money {
             _ => 2,
         };
         let unit = 10_u64.pow(9 - places);
-        // What is shown is never less than what was spent.
+        // Rounded up, so that the display is never less than the amount.
         let shown = self.0.div_ceil(unit);
         let whole = 10_u64.pow(places);
         write!(f, "${}.{:0width$}", shown / whole, shown % whole, width = places as usize)
     }
 }
 
-/// What a million tokens cost, in thousandths of a US dollar.
+/// The price of a million tokens, in thousandths of a US dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Price {
-    /// What is read.
+    /// Input that no cache holds.
     pub input: u64,
-    /// What is read from a cache.
+    /// Input from a cache.
     pub cache_read: u64,
-    /// What is read and put into a cache.
+    /// Input that is written to a cache.
     pub cache_write: u64,
-    /// What is written.
+    /// Output.
     pub output: u64,
 }
 
 impl Price {
-    /// What so much costs, rounded up.
+    /// The price of this usage, rounded up.
     pub fn of(&self, usage: Usage) -> Money {
         let fresh = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
         let parts = [
@@ -69,59 +66,12 @@ impl Price {
     }
 }
 
-/// What models cost: the list prices that are known, and what somebody says
-/// over them.
-#[derive(Clone, Debug, Default)]
-pub struct Prices(BTreeMap<ModelName, Price>);
-
-impl Prices {
-    /// Has a model cost this, whatever the list says.
-    #[must_use]
-    pub fn with(mut self, model: ModelName, price: Price) -> Self {
-        self.0.insert(model, price);
-        self
-    }
-
-    /// What a model costs, if it is known.
-    pub fn of(&self, model: &ModelName) -> Option<Price> {
-        if let Some(said) = self.0.get(model) {
-            return Some(*said);
-        }
-        match model.provider() {
-            // They run here.
-            Provider::Ollama | Provider::Offline | Provider::Scripted => Some(Price::default()),
-            _ => catalog::price(model),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn price(model: &str) -> Option<Price> {
-        Prices::default().of(&model.parse().unwrap())
-    }
-
     #[test]
-    fn a_dated_version_costs_what_the_model_costs_and_another_model_does_not() {
-        assert_eq!(price("openai/gpt-5-2025-08-07"), price("openai/gpt-5"));
-        assert_eq!(price("openai-responses/gpt-5"), price("openai/gpt-5"));
-        assert_ne!(price("openai/gpt-5-mini"), price("openai/gpt-5"));
-        assert_eq!(price("openai/gpt-5-turbo"), None);
-        assert_eq!(price("anthropic/claude-opus-4-5-20251101").unwrap().output, 25_000);
-        assert_eq!(price("ollama/qwen3"), Some(Price::default()));
-    }
-
-    #[test]
-    fn what_is_said_goes_before_what_is_listed() {
-        let model: ModelName = "openai/gpt-5".parse().unwrap();
-        let said = Price { input: 1, cache_read: 2, cache_write: 3, output: 4 };
-        assert_eq!(Prices::default().with(model.clone(), said).of(&model), Some(said));
-    }
-
-    #[test]
-    fn each_kind_of_token_costs_its_own() {
+    fn each_kind_of_token_has_its_own_price() {
         let usage =
             Usage { input: 1_000, cache_read: 600, cache_write: 100, output: 10, thought: 5 };
         let price = Price { input: 1_000, cache_read: 100, cache_write: 2_000, output: 10_000 };
@@ -129,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn money_is_shown_as_no_less_than_it_is() {
+    fn money_is_shown_rounded_up() {
         let shown = |amount| Money(amount).to_string();
         assert_eq!(shown(0), "$0.00");
         assert_eq!(shown(1), "$0.000001");

@@ -8,12 +8,13 @@ use futures_util::stream;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use crate::answer::{Answer, Piece, Stop};
+use crate::answer::{Answer, AnswerEvent, Stop};
 use crate::call::Call;
 use crate::error::ModelError;
 use crate::message::{Part, ToolCall};
-use crate::model::{Facts, Model, Pieces};
-use crate::name::{ModelName, Provider};
+use crate::model::{AnswerStream, Model, ModelLimits};
+use crate::name::ModelName;
+use crate::provider::Provider;
 use crate::usage::Usage;
 
 /// How a scripted model answers one call.
@@ -22,9 +23,9 @@ pub enum Turn {
     /// With this answer.
     Answer(Answer),
     /// With this error, after these pieces.
-    Fail(Vec<Piece>, ModelError),
+    Fail(Vec<AnswerEvent>, ModelError),
     /// Not at all, until it is dropped.
-    Hang(Vec<Piece>),
+    Hang(Vec<AnswerEvent>),
 }
 
 impl Turn {
@@ -58,7 +59,7 @@ type Script = dyn FnMut(&Call) -> Turn + Send;
 #[derive(Clone)]
 pub struct Scripted {
     name: ModelName,
-    facts: Facts,
+    limits: ModelLimits,
     script: Arc<Mutex<Box<Script>>>,
     asked: Arc<Mutex<Vec<Call>>>,
 }
@@ -70,7 +71,7 @@ impl Scripted {
         Self {
             // The name is one.
             name: name.unwrap_or_else(|_| unreachable!("a valid name")),
-            facts: Facts::default(),
+            limits: ModelLimits::default(),
             script: Arc::new(Mutex::new(Box::new(script))),
             asked: Arc::default(),
         }
@@ -90,8 +91,8 @@ impl Scripted {
 
     /// What is known of it.
     #[must_use]
-    pub fn with_facts(mut self, facts: Facts) -> Self {
-        self.facts = facts;
+    pub fn with_limits(mut self, limits: ModelLimits) -> Self {
+        self.limits = limits;
         self
     }
 
@@ -112,11 +113,11 @@ impl Model for Scripted {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        self.facts
+    fn limits(&self) -> ModelLimits {
+        self.limits
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         let model = self.clone();
         let turn = stream::once(async move {
             let mut turn = (model.script.lock())(&call);
@@ -152,11 +153,11 @@ fn tokens(parts: &[Part]) -> u64 {
     bytes as u64 / 4 + 1
 }
 
-fn pieces(turn: Turn) -> Pieces {
+fn pieces(turn: Turn) -> AnswerStream {
     match turn {
         Turn::Answer(answer) => {
             let mut pieces: Vec<_> = answer.parts.iter().filter_map(piece).map(Ok).collect();
-            pieces.push(Ok(Piece::Whole(Box::new(answer))));
+            pieces.push(Ok(AnswerEvent::Whole(Box::new(answer))));
             Box::pin(stream::iter(pieces))
         }
         Turn::Fail(before, error) => {
@@ -169,11 +170,11 @@ fn pieces(turn: Turn) -> Pieces {
     }
 }
 
-fn piece(part: &Part) -> Option<Piece> {
+fn piece(part: &Part) -> Option<AnswerEvent> {
     match part {
-        Part::Text { text, .. } => Some(Piece::Text(text.clone())),
-        Part::Thought(thought) => Some(Piece::Thought(thought.text.clone())),
-        Part::ToolCall(call) => Some(Piece::Calling(call.name.clone())),
+        Part::Text { text, .. } => Some(AnswerEvent::Text(text.clone())),
+        Part::Thought(thought) => Some(AnswerEvent::Thought(thought.text.clone())),
+        Part::ToolCall(call) => Some(AnswerEvent::Calling(call.name.clone())),
         Part::Image(_) | Part::ToolResult(_) => None,
     }
 }

@@ -62,6 +62,8 @@ pub use offshoot_agent as agents;
 #[cfg(feature = "tools")]
 pub use offshoot_backends as backends;
 pub use offshoot_core as core;
+#[cfg(feature = "tools")]
+pub use offshoot_dialects as dialects;
 #[cfg(feature = "agents")]
 pub use offshoot_models as models;
 #[cfg(feature = "tools")]

@@ -1,8 +1,9 @@
 //! What a file says of a profile, before what it refers to is known.
 
-use offshoot_agent::{Budget, Dialect, Isolation, Profile, ProfileOrigin, ProfileTrust};
+use offshoot_agent::{Budget, Isolation, Profile, ProfileOrigin, ProfileTrust};
 use offshoot_core::Name;
 use offshoot_core::permissions::{Approver, PolicyLayer};
+use offshoot_dialects::Dialect;
 use offshoot_models::ModelName;
 use serde_json::Value;
 
@@ -57,7 +58,7 @@ impl Draft {
             isolation: own.isolation.unwrap_or(base.isolation),
             config: own.config.or(base.config),
             agents: own.agents.or(base.agents),
-            dialect: own.dialect.unwrap_or(base.dialect),
+            dialect: own.dialect.map_or(base.dialect, Into::into),
             origin: from.0,
             trust: from.1,
             notes: own.notes,

@@ -15,7 +15,8 @@ use std::time::{Duration, Instant};
 use futures_util::stream;
 use offshoot_agent::{Agents, Brief, KIND, Limits};
 use offshoot_models::{
-    Answer, Call, Facts, Model, ModelName, Part, Piece, Pieces, Stop, ToolCall, Usage,
+    Answer, AnswerEvent, AnswerStream, Call, Model, ModelLimits, ModelName, Part, Stop, ToolCall,
+    Usage,
 };
 use offshoot_runtime::Runtime;
 use offshoot_store::Memory;
@@ -89,11 +90,11 @@ impl Model for Reader {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        Facts { window: 100_000_000, ..Facts::default() }
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { window: 100_000_000, ..ModelLimits::default() }
     }
 
-    fn call(&self, _call: Call) -> Pieces {
+    fn call(&self, _call: Call) -> AnswerStream {
         let number = match self.asked.lock() {
             Ok(mut asked) => {
                 asked.push(Instant::now());
@@ -111,6 +112,6 @@ impl Model for Reader {
         };
         let answer =
             Answer { parts, stop, usage: Usage { input: 1, output: 1, ..Usage::default() } };
-        Box::pin(stream::iter([Ok(Piece::Whole(Box::new(answer)))]))
+        Box::pin(stream::iter([Ok(AnswerEvent::Whole(Box::new(answer)))]))
     }
 }

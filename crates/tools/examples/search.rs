@@ -19,7 +19,8 @@ use grep_searcher::{BinaryDetection, SearcherBuilder};
 use ignore::{WalkBuilder, WalkState};
 use offshoot_agent::{Agents, Brief, KIND};
 use offshoot_models::{
-    Answer, Call, Facts, Model, ModelName, Part, Piece, Pieces, Stop, ToolCall, Usage,
+    Answer, AnswerEvent, AnswerStream, Call, Model, ModelLimits, ModelName, Part, Stop, ToolCall,
+    Usage,
 };
 use offshoot_runtime::Runtime;
 use offshoot_store::Memory;
@@ -164,11 +165,11 @@ impl Model for Once {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        Facts { window: 1_000_000, ..Facts::default() }
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { window: 1_000_000, ..ModelLimits::default() }
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         let told =
             call.messages.iter().flat_map(|message| &message.parts).find_map(|part| match part {
                 Part::ToolResult(result) => Some(result.text.clone()),
@@ -188,6 +189,6 @@ impl Model for Once {
         }
         let answer =
             Answer { parts, stop, usage: Usage { input: 1, output: 1, ..Usage::default() } };
-        Box::pin(stream::iter([Ok(Piece::Whole(Box::new(answer)))]))
+        Box::pin(stream::iter([Ok(AnswerEvent::Whole(Box::new(answer)))]))
     }
 }

@@ -1,6 +1,6 @@
 //! A model server for tests, on a real socket of this machine.
 //!
-//! A [`Server`] answers each request with a [`Reply`]: an answer in one of the
+//! A [`Server`] answers each request with a [`ScriptedReply`]: an answer in one of the
 //! providers' languages, or a fault down to the byte. Before that it holds every
 //! request against what the provider demands ([`strict`]): calls and results in
 //! pairs and in order, ids that are unique, nothing between a call and its
@@ -9,18 +9,19 @@
 //! check stands [before](Server::before) it. A [`HostileServer`] sends answers that
 //! try to cost their reader too much.
 
-mod asked;
+mod answer;
 mod emulator;
 mod hostile;
+mod protocol;
 mod relay;
 mod reply;
-mod say;
+mod request;
 mod server;
 pub mod strict;
 
-pub use asked::Asked;
 pub use emulator::{AIMOCK, Emulator, NODE};
 pub use hostile::{HostileAnswer, HostileServer, HostileWire};
-pub use reply::Reply;
-pub use say::{Language, Say, Tokens};
+pub use protocol::{ReplyPart, Tokens, WireProtocol};
+pub use reply::ScriptedReply;
+pub use request::ReceivedRequest;
 pub use server::Server;

@@ -9,12 +9,13 @@ use std::io;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::asked::Asked;
-use crate::say::{Language, Said};
+use crate::answer::SentAnswer;
+use crate::protocol::WireProtocol;
+use crate::request::ReceivedRequest;
 
 /// How a request that was passed on has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Passed {
+pub(crate) enum RelayEnd {
     /// The other server has closed the connection.
     Closed,
     /// The client has hung up.
@@ -24,25 +25,25 @@ pub(crate) enum Passed {
 /// Passes a request on to `address`. What the answer says is told as soon as all
 /// of it is there, and before the client has its end.
 pub(crate) async fn pass_on(
-    asked: &Asked,
+    asked: &ReceivedRequest,
     address: &str,
     client: &mut BufReader<TcpStream>,
-    mut tell: impl FnMut(Said),
-) -> io::Result<Passed> {
+    mut tell: impl FnMut(SentAnswer),
+) -> io::Result<RelayEnd> {
     let host = address.trim_start_matches("http://");
     let mut other = TcpStream::connect(host).await?;
     other.write_all(&request(asked)).await?;
-    let language = Language::of(&asked.path);
+    let language = WireProtocol::of(&asked.path);
     let (mut so_far, mut told) = (Vec::new(), false);
     let (mut piece, mut ignored) = (vec![0; 16 * 1024], [0; 1024]);
     loop {
         let read = tokio::select! {
             read = other.read(&mut piece) => read,
             // Whoever has asked says nothing more, or hangs up.
-            _ = client.read(&mut ignored) => return Ok(Passed::HungUp),
+            _ = client.read(&mut ignored) => return Ok(RelayEnd::HungUp),
         };
         // A connection that is torn down is passed on as such.
-        let Ok(read @ 1..) = read else { return Ok(Passed::Closed) };
+        let Ok(read @ 1..) = read else { return Ok(RelayEnd::Closed) };
         let piece = match so_far.is_empty() {
             true => without_keeping(&piece[..read]),
             false => piece[..read].to_vec(),
@@ -72,7 +73,7 @@ fn without_keeping(first: &[u8]) -> Vec<u8> {
 }
 
 /// The request as it came, for a connection of its own.
-fn request(asked: &Asked) -> Vec<u8> {
+fn request(asked: &ReceivedRequest) -> Vec<u8> {
     let query = if asked.query.is_empty() { String::new() } else { format!("?{}", asked.query) };
     let mut head = format!("{} {}{query} HTTP/1.1\r\n", asked.method, asked.path);
     for (name, value) in asked.headers.iter().filter(|(name, _)| name != "connection") {

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::say::Said;
+use crate::answer::SentAnswer;
 
 /// What the server does with a request.
 #[derive(Clone, Debug, Default)]
-pub struct Reply {
+pub struct ScriptedReply {
     pub(crate) steps: Vec<Step>,
-    pub(crate) said: Option<Said>,
+    pub(crate) said: Option<SentAnswer>,
 }
 
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub(crate) enum Step {
     PassOn(String),
 }
 
-impl Reply {
+impl ScriptedReply {
     /// Exactly these bytes, from the status line on, and then the connection is
     /// closed.
     pub fn raw(bytes: impl Into<Vec<u8>>) -> Self {

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::asked::Asked;
-use crate::relay::{self, Passed};
-use crate::reply::{Reply, Step};
+use crate::relay::{self, RelayEnd};
+use crate::reply::{ScriptedReply, Step};
+use crate::request::ReceivedRequest;
 use crate::strict::{Answers, Strict};
 
 /// How often what is repeated comes.
@@ -29,12 +29,12 @@ pub struct Server {
     accepting: JoinHandle<()>,
 }
 
-type Script = Box<dyn FnMut(&Asked) -> Reply + Send>;
+type Script = Box<dyn FnMut(&ReceivedRequest) -> ScriptedReply + Send>;
 
 struct Shared {
     script: Mutex<Script>,
     strict: Mutex<Strict>,
-    asked: Mutex<Vec<Asked>>,
+    asked: Mutex<Vec<ReceivedRequest>>,
     violations: Mutex<Vec<String>>,
     connections: Mutex<usize>,
     requests: watch::Sender<usize>,
@@ -50,7 +50,9 @@ impl std::fmt::Debug for Shared {
 
 impl Server {
     /// Answers every request as this says.
-    pub async fn start(script: impl FnMut(&Asked) -> Reply + Send + 'static) -> io::Result<Self> {
+    pub async fn start(
+        script: impl FnMut(&ReceivedRequest) -> ScriptedReply + Send + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = format!("http://{}", listener.local_addr()?);
         let shared = Arc::new(Shared {
@@ -69,12 +71,12 @@ impl Server {
     /// Stands before another server: checks each request and passes it on.
     pub async fn before(address: &str) -> io::Result<Self> {
         let address = address.to_owned();
-        Self::start(move |_| Reply::passed_on(&address)).await
+        Self::start(move |_| ScriptedReply::passed_on(&address)).await
     }
 
     /// Answers the first request with the first of these, and so on. A request
     /// too many breaks a rule.
-    pub async fn of(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
+    pub async fn of(replies: impl IntoIterator<Item = ScriptedReply>) -> io::Result<Self> {
         let mut replies: VecDeque<_> = replies.into_iter().collect();
         Self::start(move |_| replies.pop_front().unwrap_or_default()).await
     }
@@ -92,7 +94,7 @@ impl Server {
     }
 
     /// What it was asked so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<ReceivedRequest> {
         self.shared.asked.lock().clone()
     }
 
@@ -148,14 +150,14 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 
 async fn serve(socket: TcpStream, shared: Arc<Shared>) {
     let mut socket = BufReader::new(socket);
-    while let Ok(Some(asked)) = Asked::read(&mut socket).await {
+    while let Ok(Some(asked)) = ReceivedRequest::read(&mut socket).await {
         let reply = shared.reply(&asked);
         shared.asked.lock().push(asked.clone());
         shared.requests.send_modify(|seen| *seen += 1);
         match shared.send(&mut socket, &asked, reply.steps).await {
-            Sent::Whole => {}
-            Sent::Closed => return,
-            Sent::HungUp => {
+            SendEnd::Whole => {}
+            SendEnd::Closed => return,
+            SendEnd::HungUp => {
                 shared.hang_ups.send_modify(|seen| *seen += 1);
                 return;
             }
@@ -164,7 +166,7 @@ async fn serve(socket: TcpStream, shared: Arc<Shared>) {
 }
 
 impl Shared {
-    fn reply(&self, asked: &Asked) -> Reply {
+    fn reply(&self, asked: &ReceivedRequest) -> ScriptedReply {
         let broken = self.strict.lock().check(asked);
         if let Err(broken) = broken {
             return self.violated(&broken);
@@ -179,50 +181,50 @@ impl Shared {
         reply
     }
 
-    fn violated(&self, rule: &str) -> Reply {
+    fn violated(&self, rule: &str) -> ScriptedReply {
         self.violations.lock().push(rule.to_owned());
         let message = format!("a rule of the wire is broken: {rule}");
         let error = json!({"type": "invalid_request_error", "message": message});
-        Reply::status(400, &[], &json!({"type": "error", "error": error}))
+        ScriptedReply::status(400, &[], &json!({"type": "error", "error": error}))
     }
 
     async fn send(
         &self,
         socket: &mut BufReader<TcpStream>,
-        asked: &Asked,
+        asked: &ReceivedRequest,
         steps: Vec<Step>,
-    ) -> Sent {
+    ) -> SendEnd {
         for step in steps {
             let sent = match step {
                 Step::Send(bytes) => write(socket, &bytes).await,
                 Step::Hang => {
                     wait_for_hang_up(socket).await;
-                    return Sent::HungUp;
+                    return SendEnd::HungUp;
                 }
                 Step::Repeat(bytes) => loop {
                     if write(socket, &bytes).await.is_err() {
-                        return Sent::HungUp;
+                        return SendEnd::HungUp;
                     }
                     tokio::time::sleep(PACE).await;
                 },
-                Step::Close => return Sent::Closed,
+                Step::Close => return SendEnd::Closed,
                 Step::PassOn(address) => {
                     let tell = |said| self.strict.lock().sent(asked, said);
                     return match relay::pass_on(asked, &address, socket, tell).await {
-                        Ok(Passed::Closed) => Sent::Closed,
-                        Ok(Passed::HungUp) | Err(_) => Sent::HungUp,
+                        Ok(RelayEnd::Closed) => SendEnd::Closed,
+                        Ok(RelayEnd::HungUp) | Err(_) => SendEnd::HungUp,
                     };
                 }
             };
             if sent.is_err() {
-                return Sent::HungUp;
+                return SendEnd::HungUp;
             }
         }
-        Sent::Whole
+        SendEnd::Whole
     }
 }
 
-enum Sent {
+enum SendEnd {
     Whole,
     Closed,
     HungUp,

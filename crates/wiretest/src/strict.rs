@@ -1,6 +1,6 @@
 //! What the providers demand of a request, and more strictly than some of them.
 //!
-//! Each language is first read as the same few [`Entry`]s; the rules are then the
+//! Each language is first read as the same few [`RequestEntry`]s; the rules are then the
 //! same for all:
 //! * ids of calls are unique in a request;
 //! * right after an answer that calls tools come the results, one for each call
@@ -22,23 +22,26 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::asked::Asked;
-use crate::say::{Language, Said};
+pub use crate::answer::PartKind;
+
+use crate::answer::SentAnswer;
+use crate::protocol::WireProtocol;
+use crate::request::ReceivedRequest;
 
 /// A part of a request, whatever its language.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
+pub enum RequestEntry {
     /// What a user says: its texts.
     User(Vec<String>),
     /// An answer of a model.
-    Answer(Answer),
+    Answer(ReceivedAnswer),
     /// The result of the call of this id.
     Result(String),
 }
 
 /// An answer of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ReceivedAnswer {
     /// Its thoughts, as they are.
     pub thoughts: Vec<Value>,
     /// Its text.
@@ -46,35 +49,24 @@ pub struct Answer {
     /// Its calls: id, tool and arguments.
     pub calls: Vec<(String, String, String)>,
     /// What it consists of, where the language has an order for it.
-    pub order: Vec<Kind>,
-}
-
-/// What a part of an answer is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Text.
-    Text,
-    /// A thought.
-    Thought,
-    /// A call of a tool.
-    Call,
+    pub order: Vec<PartKind>,
 }
 
 /// A request, whatever its language.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct ParsedRequest {
     /// What was said, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RequestEntry>,
     /// The tools that are declared.
     pub tools: Vec<String>,
 }
 
 /// Reads a request and checks what only its language demands.
-pub fn read(language: Language, body: &Value) -> Result<Request, String> {
+pub fn read(language: WireProtocol, body: &Value) -> Result<ParsedRequest, String> {
     match language {
-        Language::Chat => chat::read(body),
-        Language::Responses => responses::read(body),
-        Language::Anthropic => anthropic::read(body),
+        WireProtocol::Chat => chat::read(body),
+        WireProtocol::Responses => responses::read(body),
+        WireProtocol::Anthropic => anthropic::read(body),
     }
 }
 
@@ -91,12 +83,12 @@ pub(crate) enum Answers {
 /// Checks requests against the rules and against what was sent before.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Strict {
-    sent: Vec<(Speaker, Said)>,
+    sent: Vec<(Speaker, SentAnswer)>,
     answers: Answers,
 }
 
 /// A model, by its language and its name.
-type Speaker = (Language, String);
+type Speaker = (WireProtocol, String);
 
 impl Strict {
     /// A check of requests that may hold such answers.
@@ -105,15 +97,15 @@ impl Strict {
     }
 
     /// Remembers what was answered to this request.
-    pub(crate) fn sent(&mut self, asked: &Asked, said: Said) {
-        if let Some(language) = Language::of(&asked.path) {
+    pub(crate) fn sent(&mut self, asked: &ReceivedRequest, said: SentAnswer) {
+        if let Some(language) = WireProtocol::of(&asked.path) {
             self.sent.push(((language, asked.model().to_owned()), said));
         }
     }
 
     /// Checks a request. One in a language that is not known passes.
-    pub(crate) fn check(&self, asked: &Asked) -> Result<(), String> {
-        let Some(language) = Language::of(&asked.path) else {
+    pub(crate) fn check(&self, asked: &ReceivedRequest) -> Result<(), String> {
+        let Some(language) = WireProtocol::of(&asked.path) else {
             return Ok(());
         };
         let request = read(language, &asked.body)?;
@@ -121,7 +113,7 @@ impl Strict {
         words::check(&request)?;
         let speaker = (language, asked.model().to_owned());
         for entry in &request.entries {
-            if let Entry::Answer(answer) = entry {
+            if let RequestEntry::Answer(answer) = entry {
                 self.unchanged(&speaker, answer)?;
             }
         }
@@ -130,7 +122,7 @@ impl Strict {
 
     /// Whether an answer is as it was sent, with the thoughts that this model may
     /// see.
-    fn unchanged(&self, to: &Speaker, answer: &Answer) -> Result<(), String> {
+    fn unchanged(&self, to: &Speaker, answer: &ReceivedAnswer) -> Result<(), String> {
         let alike: Vec<_> = self.sent.iter().filter(|(_, said)| is(answer, said)).collect();
         if alike.is_empty() {
             return self.somebodys_own(answer);
@@ -138,7 +130,7 @@ impl Strict {
         let same = alike.iter().any(|(by, said)| {
             let own = by == to;
             let thoughts: &[Value] = if own { &said.thoughts } else { &[] };
-            let seen = |kind: &Kind| own || *kind != Kind::Thought;
+            let seen = |kind: &PartKind| own || *kind != PartKind::Thought;
             answer.text == said.text
                 && joined(&answer.thoughts) == joined(thoughts)
                 && (answer.order.is_empty()
@@ -155,7 +147,7 @@ impl Strict {
     }
 
     /// An answer that was never sent. Its thoughts must be known even then.
-    fn somebodys_own(&self, answer: &Answer) -> Result<(), String> {
+    fn somebodys_own(&self, answer: &ReceivedAnswer) -> Result<(), String> {
         let known = |thought| self.sent.iter().any(|(_, said)| said.thoughts.contains(thought));
         match answer.thoughts.iter().find(|thought| !known(thought)) {
             Some(thought) => Err(format!("a thought that was never sent: {thought}")),
@@ -169,7 +161,7 @@ impl Strict {
 
 /// The order of the parts that are seen; what is of one kind and side by side
 /// may be one part or many.
-fn squeezed(order: &[Kind], seen: impl Fn(&Kind) -> bool) -> Vec<Kind> {
+fn squeezed(order: &[PartKind], seen: impl Fn(&PartKind) -> bool) -> Vec<PartKind> {
     let mut order: Vec<_> = order.iter().copied().filter(seen).collect();
     order.dedup();
     order
@@ -185,7 +177,7 @@ fn joined(thoughts: &[Value]) -> String {
 
 /// Whether an answer must be this one: it makes the same calls or, without any,
 /// says the same. Arguments that were no JSON are mended on the way.
-fn is(answer: &Answer, said: &Said) -> bool {
+fn is(answer: &ReceivedAnswer, said: &SentAnswer) -> bool {
     let object = |text: &str| serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
     let alike = |((_, tool, now), (name, sent)): (&(_, String, String), &(String, String))| {
         tool == name && object(sent).is_none_or(|sent| object(now) == Some(sent))
@@ -195,21 +187,21 @@ fn is(answer: &Answer, said: &Said) -> bool {
         && (!answer.calls.is_empty() || answer.text == said.text)
 }
 
-fn pairs(request: &Request) -> Result<(), String> {
+fn pairs(request: &ParsedRequest) -> Result<(), String> {
     let mut ids = HashSet::new();
     let mut open: std::collections::VecDeque<&str> = Default::default();
     for entry in &request.entries {
         match entry {
-            Entry::Result(id) => match open.pop_front() {
+            RequestEntry::Result(id) => match open.pop_front() {
                 Some(call) if call == id => {}
                 Some(call) => return Err(format!("the result of {call:?} is due, not of {id:?}")),
                 None => return Err(format!("the result of {id:?} answers no call")),
             },
-            Entry::User(_) | Entry::Answer(_) if !open.is_empty() => {
+            RequestEntry::User(_) | RequestEntry::Answer(_) if !open.is_empty() => {
                 return Err(format!("the call {:?} has no result right after it", open[0]));
             }
-            Entry::User(_) => {}
-            Entry::Answer(Answer { calls, .. }) => {
+            RequestEntry::User(_) => {}
+            RequestEntry::Answer(ReceivedAnswer { calls, .. }) => {
                 for (id, tool, arguments) in calls {
                     if id.is_empty() || !ids.insert(id.as_str()) {
                         return Err(format!("the id {id:?} is not unique"));
@@ -234,14 +226,14 @@ fn pairs(request: &Request) -> Result<(), String> {
         return Err(format!("the tools are not unique: {:?}", request.tools));
     }
     let mut pairs = request.entries.windows(2);
-    if pairs.any(|pair| matches!(pair, [Entry::Answer(_), Entry::Answer(_)])) {
+    if pairs.any(|pair| matches!(pair, [RequestEntry::Answer(_), RequestEntry::Answer(_)])) {
         return Err("two answers stand side by side".to_owned());
     }
-    if matches!(request.entries.first(), Some(Entry::Answer(_))) {
+    if matches!(request.entries.first(), Some(RequestEntry::Answer(_))) {
         return Err("the first word is the model's".to_owned());
     }
     match request.entries.last() {
-        Some(Entry::User(_) | Entry::Result(_)) => Ok(()),
+        Some(RequestEntry::User(_) | RequestEntry::Result(_)) => Ok(()),
         _ => Err("there is nothing to answer".to_owned()),
     }
 }

@@ -2,19 +2,12 @@
 //! SQLite workloads, which is another.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use clap::Args;
 
-use super::executable;
+use crate::executable::{BENCH_MANIFEST, DURABLE_BENCH_MANIFEST, durable_bench};
 use crate::repository::Repository;
-
-/// The benchmark. It is no member of the workspace, so whoever means it names it.
-pub(crate) const MANIFEST: &str = "bench/Cargo.toml";
-
-/// The executable for its SQLite workloads.
-pub(crate) const DURABLE_MANIFEST: &str = "bench/durable/Cargo.toml";
 
 /// What `.cargo/config.toml` has SQLite built with, unless it is set already.
 const SQLITE_FLAGS: &str = "LIBSQLITE3_FLAGS";
@@ -30,14 +23,15 @@ pub(crate) struct Bench {
 impl Bench {
     /// Builds both in release mode and runs the benchmark from the root of the repository.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
-        for manifest in [MANIFEST, DURABLE_MANIFEST] {
+        for manifest in [BENCH_MANIFEST, DURABLE_BENCH_MANIFEST] {
             ensure!(repository.holds(manifest), "there is no {manifest} in this repository");
         }
-        let mut run = repository.cargo(["run", "--release", "--manifest-path", MANIFEST, "--"]);
+        let mut run =
+            repository.cargo(["run", "--release", "--manifest-path", BENCH_MANIFEST, "--"]);
         // A peer's macros link SQLite and need what the program leaves out of it.
         run = run.env(SQLITE_FLAGS, "");
         if self.wants_durable() {
-            run = run.args([OsString::from("--durable"), build_durable(repository)?.into()]);
+            run = run.args([OsString::from("--durable"), durable_bench(repository)?.into()]);
         }
         run.args(&self.args).run()
     }
@@ -50,15 +44,6 @@ impl Bench {
         };
         !self.args.iter().any(named) && self.args.first().is_none_or(|arg| arg != "cell")
     }
-}
-
-/// Builds the executable for the SQLite workloads; where Cargo put it.
-fn build_durable(repository: &Repository) -> Result<PathBuf> {
-    let format = "--message-format=json-render-diagnostics";
-    let messages = repository
-        .cargo(["build", "--release", "--manifest-path", DURABLE_MANIFEST, format])
-        .read()?;
-    executable(&messages).with_context(|| format!("{DURABLE_MANIFEST} builds no executable"))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ pub(crate) struct Measure {
 impl Measure {
     /// Builds the program, measures, and writes the report; an error names what does not hold.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
-        let program = super::program(repository)?;
+        let program = crate::executable::program(repository)?;
         let mut measured = Vec::new();
         for row in rows::ALL {
             let world = World::new(&program)?;

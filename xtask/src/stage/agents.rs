@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Stage, Verdict};
-use crate::command::crash::Crash;
+use crate::harness::Crash;
 use crate::repository::Repository;
 
 pub(crate) const STAGE: Stage = Stage {

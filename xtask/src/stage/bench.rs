@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::{Stage, Verdict};
-use crate::command::bench::{DURABLE_MANIFEST, MANIFEST};
 use crate::component::Component;
+use crate::executable::{BENCH_MANIFEST, DURABLE_BENCH_MANIFEST};
 use crate::metadata::Metadata;
 use crate::repository::Repository;
 
@@ -18,13 +18,13 @@ pub(crate) const STAGE: Stage =
     Stage { name: "bench", about: "the benchmarks compile against the crates as they are", run };
 
 fn run(repository: &Repository) -> Result<Verdict> {
-    if !repository.holds(MANIFEST) {
+    if !repository.holds(BENCH_MANIFEST) {
         return Ok(Verdict::Skipped("there is no benchmark"));
     }
     Component::Clippy.ensure(repository)?;
     // Both share what they depend on, and a clean of the workspace cleans it.
     let target = Metadata::of_members(repository)?.target_directory.join("bench");
-    for (manifest, features) in [(MANIFEST, WITHOUT_PEERS), (DURABLE_MANIFEST, &[])] {
+    for (manifest, features) in [(BENCH_MANIFEST, WITHOUT_PEERS), (DURABLE_BENCH_MANIFEST, &[])] {
         check(repository, manifest, features, &target)?;
     }
     Ok(Verdict::Passed)

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Stage, Verdict};
-use crate::command::crash::Crash;
+use crate::harness::Crash;
 use crate::repository::Repository;
 
 /// Enough to kill at every commit of a short life; `cargo xtask crash` kills more.

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result};
 
 use super::{Stage, Verdict};
-use crate::command::bench::{DURABLE_MANIFEST, MANIFEST};
 use crate::component::Component;
+use crate::executable::{BENCH_MANIFEST, DURABLE_BENCH_MANIFEST};
 use crate::repository::Repository;
 
 pub(crate) const STAGE: Stage =
@@ -16,7 +16,9 @@ fn run(repository: &Repository) -> Result<Verdict> {
         .cargo(["fmt", "--all", "--check"])
         .run()
         .context("format the code with `cargo fmt --all`")?;
-    for bench in [MANIFEST, DURABLE_MANIFEST].into_iter().filter(|bench| repository.holds(bench)) {
+    for bench in
+        [BENCH_MANIFEST, DURABLE_BENCH_MANIFEST].into_iter().filter(|bench| repository.holds(bench))
+    {
         repository
             .cargo(["fmt", "--manifest-path", bench, "--check"])
             .run()

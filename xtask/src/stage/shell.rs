@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Stage, Verdict};
-use crate::command::crash::Crash;
+use crate::harness::Crash;
 use crate::repository::Repository;
 
 /// Enough to hit every moment several times; `cargo xtask crash --cli` kills more.

@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::{Stage, Verdict};
-use crate::command::simulate::Simulate;
+use crate::harness::Simulate;
 use crate::repository::Repository;
 
 /// Enough to see a bug that a change brings in; `cargo xtask simulate` lives more.

@@ -27,7 +27,7 @@ use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
 use crate::agents::AgentShared;
 use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
 use crate::brief::Brief;
-use crate::control::{is_brought, sends_off};
+use crate::control::{is_provided, sends_off};
 use crate::conversation::entry::Entry;
 use crate::conversation::poll_guard::{self, PollGuard};
 use crate::conversation::stored_output;
@@ -176,7 +176,7 @@ impl AgentLoop {
                 continue;
             };
             output.text = output.read(|task| told.contains(&task) || self.conversation.tells(task));
-            told.extend(output.told());
+            told.extend(output.reported_ends());
             let place = self.conversation.blocks() + kept.len() as u64;
             if let Some(whole) =
                 stored_output::shorten(&mut output.text, share, (self.cx.id(), place))
@@ -364,7 +364,7 @@ impl ToolRunner<'_> {
     /// The output, unless it is that of a look which shows once more what others
     /// have shown.
     fn news(&self, call: &ToolCall, output: Output) -> Option<Output> {
-        let tool = self.tools.find(&call.name).filter(|_| !is_brought(self.shared, &call.name));
+        let tool = self.tools.find(&call.name).filter(|_| !is_provided(self.shared, &call.name));
         let is_look = tool.is_some_and(|tool| poll_guard::is_polling_tool(tool.known_as()));
         let is_old = is_look && self.polls.lock().note(call, &output.read(|_| false));
         (!is_old).then_some(output)
@@ -448,7 +448,7 @@ fn refused(call: &ToolCall) -> Option<Output> {
 /// The tasks whose ends are told by outputs.
 fn tells(outputs: &[Option<Output>]) -> Vec<TaskId> {
     let mut told = Vec::new();
-    for task in outputs.iter().flatten().flat_map(Output::told) {
+    for task in outputs.iter().flatten().flat_map(Output::reported_ends) {
         if !told.contains(task) {
             told.push(*task);
         }

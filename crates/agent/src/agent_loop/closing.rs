@@ -8,11 +8,11 @@ use crate::agent_loop::compaction::{CompactionOutcome, LEAST, SHOWN};
 use crate::agent_loop::model_call::{ModelRequest, Told};
 use crate::agent_loop::{AgentLoop, Flow};
 use crate::budget::Budget;
+use crate::budget::Shortage;
 use crate::conversation::entry::Entry;
 use crate::conversation::{Closing, LIMIT};
 use crate::loop_exit::LoopExit;
 use crate::notice::envelope;
-use crate::purse::Short;
 
 /// A limit that an agent has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Limit {
     /// So long.
     Time(Duration),
     /// So much was spent, if it is still known of what.
-    Budget(Option<Short>),
+    Budget(Option<Shortage>),
 }
 
 impl Limit {
@@ -32,7 +32,7 @@ impl Limit {
             Self::Steps(steps) => format!("all {steps} steps"),
             Self::Time(time) => format!("all the {}", written(time)),
             Self::Budget(None) => "nearly all of the budget".to_owned(),
-            Self::Budget(Some(short)) => format!("nearly all of the {}", short.whole()),
+            Self::Budget(Some(short)) => format!("nearly all of the {}", short.limit_text()),
         }
     }
 
@@ -66,7 +66,7 @@ impl Limit {
             Self::Budget(None) => (FailureKind::Budget, "stopped at its budget".to_owned()),
             Self::Budget(Some(short)) => {
                 let whose = if short.own { "its budget" } else { "the budget that it shares" };
-                (FailureKind::Budget, format!("stopped at {whose}, of {}", short.whole()))
+                (FailureKind::Budget, format!("stopped at {whose}, of {}", short.limit_text()))
             }
         }
     }
@@ -86,10 +86,10 @@ impl AgentLoop {
         }
         // Also one that was asked for its last words before its process died.
         let closing = self.conversation.closing() != Closing::No;
-        let spent = self.purse.as_ref().filter(|_| closing);
+        let spent = self.ledger.as_ref().filter(|_| closing);
         let timed = self.clock.as_ref().filter(|_| closing);
         self.out_of_time()
-            .or_else(|| spent.map(|purse| Limit::Budget(purse.short)))
+            .or_else(|| spent.map(|ledger| Limit::Budget(ledger.shortage)))
             .or_else(|| timed.map(|timed| Limit::Time(timed.clock.length)))
     }
 
@@ -127,8 +127,8 @@ impl AgentLoop {
         if limit == Limit::Time(Duration::ZERO) {
             return self.end_without_words(limit).await;
         }
-        if let (Limit::Budget(short @ Some(_)), Some(purse)) = (limit, &mut self.purse) {
-            purse.short = short;
+        if let (Limit::Budget(short @ Some(_)), Some(ledger)) = (limit, &mut self.ledger) {
+            ledger.shortage = short;
         }
         if let Some(timed) = &self.clock {
             timed.clock.ask_for_words();

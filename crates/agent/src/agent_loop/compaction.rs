@@ -10,6 +10,7 @@ use offshoot_models::{Message, Part, Role};
 
 use crate::agent_loop::AgentLoop;
 use crate::agent_loop::model_call::{ModelRequest, Told};
+use crate::budget::correct;
 use crate::conversation::entry::{Compaction, Entry};
 use crate::loop_exit::LoopExit;
 
@@ -44,7 +45,7 @@ pub(crate) enum CompactionOutcome {
 impl AgentLoop {
     /// Whether the next call would come near to what the model can read.
     pub(crate) fn needs_compaction(&self) -> bool {
-        self.conversation.size() > self.model.facts().window / 100 * FULL
+        self.conversation.size() > self.model.limits().window / 100 * FULL
     }
 
     /// Sums up what was said before the last two steps.
@@ -70,8 +71,8 @@ impl AgentLoop {
         // What was said is better than nothing.
         let counts = self.settle(answer.usage);
         if answer.text().trim().is_empty() {
-            self.correct(counts).await;
-            self.land();
+            correct(&self.cx, counts).await;
+            self.end_call();
             return Ok(CompactionOutcome::Nothing);
         }
         let mut total = self.conversation.usage();
@@ -81,7 +82,7 @@ impl AgentLoop {
         let finished = self.conversation.finished().cloned();
         let summary = Compaction { text, start: recent.block, total, turns, continued, finished };
         self.write_counting(vec![Entry::Compaction(summary)], counts).await?;
-        self.land();
+        self.end_call();
         Box::pin(self.reload()).await?;
         Ok(CompactionOutcome::Compacted)
     }

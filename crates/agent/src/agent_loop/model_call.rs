@@ -8,22 +8,23 @@ use futures_util::future::{Either, select};
 use futures_util::{FutureExt, StreamExt};
 use offshoot_core::{ActivityKind, FailureKind, WaitingOn};
 use offshoot_models::{
-    Again, Answer, Cache, Call, ModelError, Part, Pass, Piece, Seen, ToolCall, ToolChoice,
+    Answer, AnswerEvent, AnswerProgress, Cache, Call, ModelError, Part, Pass, Retry, ToolCall,
+    ToolChoice,
 };
 use offshoot_runtime::BodyError;
 use tokio::time::Instant;
 
 use crate::agent_loop::closing::Limit;
 use crate::agent_loop::compaction::CompactionOutcome;
+use crate::agent_loop::payment::Payment;
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
+use crate::budget::Shortage;
 use crate::conversation::Conversation;
 use crate::conversation::entry::{Answered, Entry};
 use crate::conversation::estimate::{self, Sent};
 use crate::delivery::{DeliveryPoint, due_now, interrupted, is_due_now};
 use crate::delta::Delta;
 use crate::loop_exit::LoopExit;
-use crate::purse::Short;
-use crate::spend::Paid;
 
 /// How long it is waited at first before a call that failed is repeated.
 const FIRST: Duration = Duration::from_secs(1);
@@ -61,7 +62,7 @@ pub(crate) enum Told {
     /// Nothing: it is too long to be read.
     TooLong(ModelError),
     /// Nothing: there is too little left of what it may spend.
-    Short(Short),
+    Short(Shortage),
 }
 
 /// How one call of the model went.
@@ -103,12 +104,12 @@ struct Partial {
     /// Its text.
     text: String,
     /// Whether anything came.
-    seen: Seen,
+    seen: AnswerProgress,
 }
 
 impl Default for Partial {
     fn default() -> Self {
-        Self { text: String::new(), seen: Seen::Nothing }
+        Self { text: String::new(), seen: AnswerProgress::Nothing }
     }
 }
 
@@ -128,13 +129,14 @@ impl AgentLoop {
         // What comes before and after the call is in boxes, so that an agent that
         // waits at the gate or for its model does not keep room for it.
         Box::pin(self.deliver_inbox(DeliveryPoint::MidTurn)).await?;
+        self.refresh_tools();
         if let Some(timed) = &self.clock {
             Box::pin(timed.clock.settle(&self.cx)).await;
         }
         if let Some(limit) = self.reached() {
             return Box::pin(self.request_last_words(limit)).await;
         }
-        if self.purse.is_some() {
+        if self.ledger.is_some() {
             Box::pin(self.warn()).await?;
         }
         if self.needs_compaction() && Box::pin(self.compact()).await? == CompactionOutcome::Later {
@@ -164,9 +166,9 @@ impl AgentLoop {
         let answered = Answered { step, model, stop, usage, total, calls };
         let counts = self.settle(usage);
         self.write_counting(Entry::of_answer(answer, answered), counts).await?;
-        self.land();
-        if let Some(purse) = &self.purse {
-            purse.keep(self.input());
+        self.end_call();
+        if let Some(ledger) = &self.ledger {
+            ledger.keep_for_closing(self.input());
         }
         self.report().await
     }
@@ -186,14 +188,14 @@ impl AgentLoop {
                     AtGate::Late => return Ok(Told::Late),
                 },
             };
-            let pass = match self.purse.as_ref().is_some_and(|purse| purse.is_limited()) {
+            let pass = match self.ledger.as_ref().is_some_and(|ledger| ledger.is_limited()) {
                 false => pass,
                 true => match Box::pin(self.pay(asking, pass)).await? {
-                    Paid::Yes(pass) => pass,
-                    Paid::Again => continue,
-                    Paid::Wanted => return Ok(Told::Interrupted),
-                    Paid::Late => return Ok(Told::Late),
-                    Paid::Short(short) => return Ok(Told::Short(short)),
+                    Payment::Paid(pass) => pass,
+                    Payment::Retry => continue,
+                    Payment::Interrupted => return Ok(Told::Interrupted),
+                    Payment::Late => return Ok(Told::Late),
+                    Payment::Short(short) => return Ok(Told::Short(short)),
                 },
             };
             attempt += 1;
@@ -206,7 +208,7 @@ impl AgentLoop {
             let listen = self.listen(call, (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
                 Heard::Answer(mut answer) => {
-                    if self.purse.is_some() {
+                    if self.ledger.is_some() {
                         estimate::raise(&mut answer, sent);
                     }
                     pass.answered();
@@ -228,8 +230,8 @@ impl AgentLoop {
                 Heard::Failed(error) => error,
             };
             match partial.seen {
-                Seen::Nothing => Box::pin(self.refund()).await,
-                Seen::Output => self.land(),
+                AnswerProgress::Nothing => Box::pin(self.refund()).await,
+                AnswerProgress::Output => self.end_call(),
             }
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
@@ -242,7 +244,7 @@ impl AgentLoop {
             if !matches!(error, ModelError::RateLimited { .. }) {
                 self.failures += 1;
             }
-            let Again::After(_) = error.again() else {
+            let Retry::After(_) = error.retry() else {
                 return Err(gave_up(&error, self.failures));
             };
             if self.failures >= self.shared.limits.tries {
@@ -337,10 +339,10 @@ impl AgentLoop {
             }
         };
         let (system, tools) = (self.system.clone(), self.tools.specs());
-        let paid = self.purse.as_ref().and_then(|purse| purse.flight.as_ref());
+        let paid = self.ledger.as_ref().and_then(|ledger| ledger.reservation.as_ref());
         let max_output = paid.map(|(_, output)| *output);
         let call = Call { system, messages, tools, choice, max_output, schema: None, cache };
-        let sent = self.purse.as_ref().map(|_| Sent::of(&call, &self.brief.model));
+        let sent = self.ledger.as_ref().map(|_| Sent::of(&call, &self.brief.model));
         (call, sent.unwrap_or_default())
     }
 
@@ -355,13 +357,13 @@ impl AgentLoop {
         let said = async {
             while let Some(piece) = pieces.next().await {
                 match piece {
-                    Ok(Piece::Whole(answer)) => return Heard::Answer(answer),
+                    Ok(AnswerEvent::Whole(answer)) => return Heard::Answer(answer),
                     Ok(piece) => {
-                        if partial.seen == Seen::Nothing {
+                        if partial.seen == AnswerProgress::Nothing {
                             pass.heard();
                         }
-                        partial.seen = Seen::Output;
-                        if let Piece::Text(text) = &piece {
+                        partial.seen = AnswerProgress::Output;
+                        if let AnswerEvent::Text(text) = &piece {
                             partial.text.push_str(text);
                         }
                         if let Audience::DeltaStream { step, attempt } = audience {
@@ -388,7 +390,7 @@ impl AgentLoop {
     /// Keeps what came of an answer that was cut, for whoever looks.
     /// What it took nobody knows, so it stays counted as it was reserved.
     async fn keep(&mut self, asking: ModelRequest, partial: Partial) -> Result<(), LoopExit> {
-        self.land();
+        self.end_call();
         if partial.text.is_empty() || matches!(asking, ModelRequest::Compaction { .. }) {
             return Ok(());
         }

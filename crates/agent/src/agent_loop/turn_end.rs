@@ -160,7 +160,7 @@ impl AgentLoop {
             });
         }
         asked.truncate(TOLD);
-        let said = self.brief.dialect.reword(
+        let said = self.shared.dialects.get(&self.brief.dialect).reword(
             "You have ended your turn, but these tasks wait for your answers, and nothing goes on \
              before you answer them or stop them with cancel_task. Questions are answered with \
              send_message, approval requests with answer_request:",
@@ -228,7 +228,9 @@ impl AgentLoop {
             };
             return Err(LoopExit::failure(kind, words));
         }
-        let wanted = lack.wanted().replace(FINISH, self.brief.dialect.finish(&self.tools));
+        let wanted = lack
+            .wanted()
+            .replace(FINISH, control::finish_name(&self.shared, &self.brief.dialect, &self.tools));
         let text = envelope(REPAIR, &[], &wanted);
         self.write(vec![Entry::Notice { text }], None, &[]).await?;
         Ok(Flow::Continue)

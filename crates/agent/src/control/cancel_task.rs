@@ -5,6 +5,7 @@ use offshoot_runtime::{Error, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::CANCEL_TASK;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -17,15 +18,13 @@ struct Arguments {
 }
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "cancel_task",
+    Function::built_in(
+        &CANCEL_TASK,
         "Asks a task you sent off, and everything it has sent off, to stop. Its end comes to you \
          as a notice, and says whether it had finished before. With \"self\" you stop yourself \
          and everything you have sent off.",
         cancel,
     )
-    .idempotent()
-    .managing()
 }
 
 async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
@@ -33,7 +32,7 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     let own = asked.task.trim() == "self";
     let handle = if own { cx.cx.id().to_string() } else { asked.task.clone() };
     let task = cx.cx.task(&handle).await?;
-    let Stopping { reached, record } = stop(&task, asked.reason.as_deref()).await?;
+    let CancelOutcome { reached, record } = cancel_task(&task, asked.reason.as_deref()).await?;
     let ended = record.state.is_terminal();
     Ok(Output::text(match reached {
         0 if ended => format!("{} had ended before: nothing was stopped.", task.handle()),
@@ -51,15 +50,17 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     }))
 }
 
-/// What a cancel has reached, and how the task stands after it.
-pub(crate) struct Stopping {
-    /// How many live tasks were asked to stop that had not been asked before.
-    pub(crate) reached: usize,
-    pub(crate) record: Task,
+/// The effect of a cancel.
+#[derive(Debug)]
+pub struct CancelOutcome {
+    /// How many live tasks it asked to stop for the first time.
+    pub reached: usize,
+    /// The record of the task after it.
+    pub record: Task,
 }
 
-/// Asks a task to stop, and everything below it.
-pub(crate) async fn stop(task: &TaskRef, reason: Option<&str>) -> Result<Stopping, Error> {
+/// Asks a task and everything below it to stop.
+pub async fn cancel_task(task: &TaskRef, reason: Option<&str>) -> Result<CancelOutcome, Error> {
     let reached = task.cancel(reason.unwrap_or("no longer needed")).await?;
-    Ok(Stopping { reached, record: task.record().await? })
+    Ok(CancelOutcome { reached, record: task.record().await? })
 }

@@ -5,6 +5,7 @@ use offshoot_runtime::{BodyError, MessageRecipient, Receipts, StepError, TaskRef
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::SEND_MESSAGE;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,15 +34,13 @@ enum Reads {
 }
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "send_message",
+    Function::built_in(
+        &SEND_MESSAGE,
         "Says something to a task you sent off, or to whoever sent you off. If the task waits for \
          an answer to its question, this is the answer, unless it interrupts: that withdraws the \
          question. A task that has ended goes on with it in a new task.",
         send,
     )
-    .idempotent()
-    .managing()
 }
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
@@ -50,11 +49,11 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
         Reads::Interrupt => DeliveryMode::Interrupt,
         Reads::FollowUp => DeliveryMode::FollowUp,
     };
-    let receipts = match say(&cx, (&asked.to, mode), &asked.text).await? {
-        Said::Answered(task, number) => {
+    let receipts = match send_message(&cx, (&asked.to, mode), &asked.text).await? {
+        SendOutcome::Answered(task, number) => {
             return Ok(Output::text(format!("Answered question {number} of {}.", task.handle())));
         }
-        Said::Sent(receipts) => receipts,
+        SendOutcome::Sent(receipts) => receipts,
     };
     let mut lines = Vec::new();
     for receipt in receipts.iter() {
@@ -70,31 +69,34 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     Ok(Output::text(lines.join("\n")))
 }
 
-/// What became of what was said.
-pub(crate) enum Said {
-    /// It was the answer to the question of this number.
+/// The effect of a message.
+#[derive(Debug)]
+pub enum SendOutcome {
+    /// It answered the question of this number.
     Answered(TaskRef, u32),
-    /// It is a message.
+    /// It was put into inboxes.
     Sent(Receipts),
 }
 
-/// Says something to a task: the answer if it asks, else a message.
-pub(crate) async fn say(
+/// Sends a text to a task: as the answer to its open question, else as a message.
+///
+/// An interrupting message answers no question.
+pub async fn send_message(
     cx: &ToolContext,
     (to, mode): (&str, DeliveryMode),
     text: &str,
-) -> Result<Said, ToolError> {
+) -> Result<SendOutcome, ToolError> {
     cx.turn.comes().await;
     // Who interrupts a task wants it to leave what it is at, its question too.
     if !matches!(to.trim(), "parent" | "all") && mode != DeliveryMode::Interrupt {
         let task = cx.cx.task(to).await?;
         if let Some(number) = question(cx, &task).await? {
             answer(cx, (&task, number), text).await?;
-            return Ok(Said::Answered(task, number));
+            return Ok(SendOutcome::Answered(task, number));
         }
     }
     let sending = cx.cx.send(MessageRecipient::Handle(to), text).mode(mode);
-    Ok(Said::Sent(sending.key(&format!("call {}", cx.key)).await?))
+    Ok(SendOutcome::Sent(sending.key(&format!("call {}", cx.key)).await?))
 }
 
 /// What whoever gets the message is called. It is sent already, so a look that

@@ -16,6 +16,7 @@ use self::live::{is_same, live};
 use super::awaited::Awaited;
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
+use crate::built_in_tools::SPAWN_AGENT;
 use crate::child_budget::{Bond, Share};
 use crate::finish_tool::Finish;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
@@ -137,7 +138,7 @@ pub(super) fn tool(profiles: &str) -> impl Tool + use<> {
          returns at once with its handle and WITHOUT any result; the result comes to you later by \
          itself. Use background=false if you need the result before you can do anything else.{profiles}"
     );
-    Function::new("spawn_agent", &description, spawn).idempotent().watchful().managing()
+    Function::built_in(&SPAWN_AGENT, &description, spawn).watchful()
 }
 
 fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
@@ -170,8 +171,8 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
     let sent = send_off(&cx, asked).await;
     cx.turn.passes();
     let (task, isolation, granted) = match sent? {
-        Sent::Off(task, isolation, granted) => (task, isolation, granted),
-        Sent::Already(twin) if background => {
+        SpawnedAgent::New { task, isolation, budget_note } => (task, isolation, budget_note),
+        SpawnedAgent::Existing(twin) if background => {
             return Ok(Begun::Told(Output::text(format!(
                 "Nothing was started: the agent {} is doing exactly this task already. Its \
                  result comes to you by itself.",
@@ -179,7 +180,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
             ))));
         }
         // Its result is the one that was asked for.
-        Sent::Already(twin) => (twin, Isolation::None, None),
+        SpawnedAgent::Existing(twin) => (twin, Isolation::None, None),
     };
     match background {
         true => {
@@ -189,7 +190,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
             };
             let started = match isolation {
                 Isolation::None => started,
-                Isolation::Worktree => format!("{started} {APART}"),
+                Isolation::Worktree => format!("{started} {IN_WORKTREE}"),
             };
             Ok(Begun::Told(Output::text(match granted {
                 None => started,
@@ -203,19 +204,25 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
     }
 }
 
-/// What became of a request to send an agent off.
-pub(crate) enum Sent {
-    /// This one does it, and works there. What its owner is told of its budget, if
-    /// anything.
-    Off(TaskRef, Isolation, Option<String>),
-    /// This one does the same.
-    Already(TaskRef),
+/// The agent that performs a requested task.
+#[derive(Debug)]
+pub enum SpawnedAgent {
+    /// The call spawned it.
+    New {
+        /// The agent.
+        task: TaskRef,
+        /// Where it works.
+        isolation: Isolation,
+        /// A note for the owner on the agent's budget, if it got less than requested.
+        budget_note: Option<String>,
+    },
+    /// A live agent of the same owner already has this task.
+    Existing(TaskRef),
 }
 
-/// Sends an agent off for a tool that takes other arguments and has made these
-/// of them.
-pub(crate) async fn say(cx: &ToolContext, asked: Value) -> Result<Sent, ToolError> {
-    let asked = serde_json::from_str(&asked.to_string()).map_err(|error| ToolError::of(&error));
+/// Spawns an agent with the arguments of the `spawn_agent` tool.
+pub async fn spawn_agent(cx: &ToolContext, arguments: &Value) -> Result<SpawnedAgent, ToolError> {
+    let asked = serde_json::from_str(&arguments.to_string()).map_err(|error| ToolError::of(&error));
     let sent = match asked {
         Ok(asked) => send_off(cx, asked).await,
         Err(error) => Err(error),
@@ -224,7 +231,7 @@ pub(crate) async fn say(cx: &ToolContext, asked: Value) -> Result<Sent, ToolErro
     sent
 }
 
-async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError> {
+async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, ToolError> {
     if asked.task.trim().is_empty() {
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
@@ -232,14 +239,15 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     cx.turn.comes().await;
     let live = live(cx, &asked.task).await?;
     if let Some((child, isolation)) = live.itself {
-        return Ok(Sent::Off(cx.cx.task(&child.to_string()).await?, isolation, None));
+        let task = cx.cx.task(&child.to_string()).await?;
+        return Ok(SpawnedAgent::New { task, isolation, budget_note: None });
     }
     let mut brief = brief(cx, &asked).await?;
     let (isolation, profile) = (brief.isolation, brief.profile.clone());
     // What is detached is nobody's that could be told of it.
     let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
     if let Some((twin, _)) = twin {
-        return Ok(Sent::Already(cx.cx.task(&twin.to_string()).await?));
+        return Ok(SpawnedAgent::Existing(cx.cx.task(&twin.to_string()).await?));
     }
     let most = cx.shared.limits.children;
     if live.count >= most {
@@ -282,11 +290,11 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<Sent, ToolError>
     if asked.detached {
         spawn = spawn.detached();
     }
-    Ok(Sent::Off(spawn.await?, isolation, granted))
+    Ok(SpawnedAgent::New { task: spawn.await?, isolation, budget_note: granted })
 }
 
-/// What is said of a child that works elsewhere.
-pub(crate) const APART: &str = "It works in a git worktree of its own: what you have not committed is not \
+/// A note for the model on a child that works in a worktree.
+pub const IN_WORKTREE: &str = "It works in a git worktree of its own: what you have not committed is not \
      there, and what it changes is not in your folder.";
 
 fn started(handle: &str) -> String {
@@ -313,6 +321,8 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
     if let Some(model) = &asked.model {
         brief.model = model.parse().map_err(|error| ToolError::of(&error))?;
     }
+    let known = cx.shared.dialects.position(&brief.dialect);
+    known.map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
     brief.endpoint = endpoint(cx, &brief.model).await?;
     let found = cx.shared.find(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
@@ -342,7 +352,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
         }
         Knows::LastTurns(turns) => cx.branch.last(turns),
     };
-    if size > found.facts().window / 2 {
+    if size > found.limits().window / 2 {
         return Err(ToolError::new(
             "That much of your conversation is longer than half of what that model can read, so \
              it cannot be forked. Ask for fewer turns, or use context=\"fresh\" and say in the \

@@ -30,11 +30,5 @@ pub(crate) fn line(task: &Task, now: Stamp) -> String {
 
 /// What an agent is for.
 fn purpose(task: &Task) -> Option<String> {
-    brief(task).map(|brief| brief.task)
-}
-
-/// What an agent is asked to do.
-pub(crate) fn brief(task: &Task) -> Option<Brief> {
-    let agent = &*task.spec.kind == crate::KIND;
-    agent.then(|| task.spec.input.decode().ok()).flatten()
+    Brief::of(task).map(|brief| brief.task)
 }

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::told;
+use crate::built_in_tools::WAIT_TASKS;
 use crate::delivery::wanted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -35,74 +36,86 @@ const LONGEST: u64 = 3_600;
 const MOST: usize = 64;
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "wait_tasks",
+    Function::built_in(
+        &WAIT_TASKS,
         "Waits until tasks you sent off have ended, until a message for you comes, or until the \
          time is over. Use it only if you can do nothing without the results: they come to you \
          by themselves anyway.",
         wait,
     )
-    .read_only()
     .watchful()
 }
 
-/// What to wait for, and how.
-pub(crate) struct Wait {
-    pub(crate) cx: Context,
-    pub(crate) tasks: Vec<TaskRef>,
-    pub(crate) any: bool,
-    pub(crate) span: Duration,
-    /// How many Unicode scalars of each result are told.
-    pub(crate) allowance: usize,
+/// A wait for tasks.
+#[derive(Debug)]
+pub struct TaskWait {
+    /// The agent that waits.
+    pub cx: Context,
+    /// The tasks to wait for.
+    pub tasks: Vec<TaskRef>,
+    /// Whether the end of one of them ends the wait.
+    pub any: bool,
+    /// How long it takes at most.
+    pub timeout: Duration,
+    /// How many Unicode scalars of each result are shown.
+    pub allowance: usize,
 }
 
-/// How the tasks stand when a wait is over.
-pub(crate) struct Stand {
-    pub(crate) tasks: Vec<WaitResult>,
-    /// Whether a message for the agent has ended it.
-    pub(crate) is_spoken_to: bool,
+/// The tasks at the end of a wait.
+#[derive(Debug)]
+pub struct WaitedTasks {
+    /// The tasks, in the order of the wait.
+    pub tasks: Vec<WaitResult>,
+    /// Whether a message for the agent has ended the wait.
+    pub has_message: bool,
 }
 
 fn wait(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
     // In a box, so that whoever waits does not keep room for it.
     let prepared = Box::pin(prepare(cx, asked));
-    async move { prepared.await?.wait().await }
+    async move { prepared.await?.report().await }
 }
 
-async fn prepare(cx: ToolContext, asked: Arguments) -> Result<Wait, ToolError> {
+async fn prepare(cx: ToolContext, asked: Arguments) -> Result<TaskWait, ToolError> {
     cx.turn.comes().await;
     let tasks = find(&cx, asked.tasks).await?;
-    let span = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
-    let allowance = cx.shared.limits.allowance;
-    Ok(Wait { cx: cx.cx, tasks, any: asked.any, span, allowance })
+    let timeout = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
+    Ok(TaskWait { any: asked.any, ..TaskWait::new(&cx, tasks, timeout) })
 }
 
-impl Wait {
-    async fn wait(&self) -> Result<Output, ToolError> {
-        let stand = self.over().await?;
+impl TaskWait {
+    /// A wait of the calling agent for all of these tasks.
+    pub fn new(cx: &ToolContext, tasks: Vec<TaskRef>, timeout: Duration) -> Self {
+        let allowance = cx.shared.limits.allowance;
+        Self { cx: cx.cx.clone(), tasks, any: false, timeout, allowance }
+    }
+
+    async fn report(&self) -> Result<Output, ToolError> {
+        let stand = self.wait().await?;
         let spoken_to = "A message for you has come. It follows; if it is meant for the end of \
                          your turn, end your turn to read it.";
-        let lines = stand.is_spoken_to.then(|| spoken_to.to_owned());
+        let lines = stand.has_message.then(|| spoken_to.to_owned());
         Ok(self.told(&stand.tasks, lines.into_iter().collect()))
     }
 
-    /// Waits until the tasks have ended, a message has come, or the time is over.
-    pub(crate) async fn over(&self) -> Result<Stand, ToolError> {
-        let mut wait = self.cx.wait(&self.tasks).timeout(self.span);
+    /// Waits until the tasks have ended, a message for the agent arrives, or the time
+    /// is over. A task that needs an answer ends the wait like one that has ended.
+    pub async fn wait(&self) -> Result<WaitedTasks, ToolError> {
+        let mut wait = self.cx.wait(&self.tasks).timeout(self.timeout);
         if self.any {
             wait = wait.any();
         }
         let (wait, message) = (pin!(wait.into_future()), pin!(wanted(&self.cx)));
         match select(wait, message).await {
-            Either::Left((waited, _)) => Ok(Stand { tasks: waited?, is_spoken_to: false }),
+            Either::Left((waited, _)) => Ok(WaitedTasks { tasks: waited?, has_message: false }),
             Either::Right(_) => Box::pin(self.stand()).await,
         }
     }
 
     /// How the tasks stand now that a message has come.
-    async fn stand(&self) -> Result<Stand, ToolError> {
+    async fn stand(&self) -> Result<WaitedTasks, ToolError> {
         let tasks = self.cx.wait(&self.tasks).timeout(Duration::ZERO).await?;
-        Ok(Stand { tasks, is_spoken_to: true })
+        Ok(WaitedTasks { tasks, has_message: true })
     }
 
     fn told(&self, waited: &[WaitResult], mut lines: Vec<String>) -> Output {

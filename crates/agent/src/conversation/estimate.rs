@@ -6,7 +6,7 @@
 //! letters or more, a space goes with the word behind it, and what is rare is cut
 //! into bytes at the worst.
 
-use offshoot_models::{Answer, Call, Message, ModelName, Part, Provider, ToolSpec, Usage};
+use offshoot_models::{Answer, Call, Message, ModelName, Part, ToolSpec, Usage};
 use serde_json::Value;
 
 /// What a picture takes at the most.
@@ -14,9 +14,6 @@ const PICTURE: u64 = 5_000;
 
 /// What stands around each part of a conversation.
 pub(crate) const AROUND: u64 = 5;
-
-/// What a provider says by itself to a model that has tools.
-const PREFACE: u64 = 700;
 
 /// How many letters a token has at the most, on average. Of prose and code it has
 /// three to five, of a list of long names ten.
@@ -90,11 +87,9 @@ pub(crate) fn preface(system: &str, tools: &[ToolSpec], model: &ModelName) -> u6
     };
     let sum = system.len() as u64 + tools.iter().map(bytes).sum::<u64>();
     let around = AROUND * (tools.len() as u64 + 1);
-    match model.provider() {
-        Provider::Anthropic if tools.is_empty() => sum.div_ceil(3) + around,
-        Provider::Anthropic => sum.div_ceil(3) + around + PREFACE,
-        _ => (2 * sum).div_ceil(7) + around,
-    }
+    let counting = model.provider().spec().tokens;
+    let preamble = if tools.is_empty() { 0 } else { counting.tool_preamble };
+    (2 * sum).div_ceil(counting.half_bytes_per_token) + around + preamble
 }
 
 /// Raises what an answer is said to have taken to what it took at the least: else
@@ -118,14 +113,12 @@ pub(crate) struct Sent(u64);
 
 impl Sent {
     pub(crate) fn of(call: &Call, model: &ModelName) -> Self {
-        match model.provider() {
-            Provider::Ollama => Self(0),
-            _ => {
-                let said = call.messages.iter().map(|message| letters(&message.parts)).sum::<u64>();
-                let tools = call.tools.iter().map(tool_letters).sum::<u64>();
-                Self((said + distinct(&call.system) + tools) / LETTERS)
-            }
+        if !model.provider().spec().tokens.reports_whole_input {
+            return Self(0);
         }
+        let said = call.messages.iter().map(|message| letters(&message.parts)).sum::<u64>();
+        let tools = call.tools.iter().map(tool_letters).sum::<u64>();
+        Self((said + distinct(&call.system) + tools) / LETTERS)
     }
 }
 

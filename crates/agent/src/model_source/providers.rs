@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use offshoot_core::SessionId;
 use offshoot_models::{
-    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+    Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, OpenError, Provider,
 };
 use offshoot_runtime::BoxFuture;
 
@@ -51,7 +51,7 @@ impl ModelSource for Providers {
             return Ok((Arc::new(found.ok_or_else(unknown)?), Gate::default()));
         }
         let found = self.models.open(model, &self.keys).map_err(|error| match error {
-            CannotOpen::MissingKey(missing) => ModelUnavailable::NoKey(missing.into()),
+            OpenError::MissingKey(missing) => ModelUnavailable::NoKey(missing.into()),
             error => ModelUnavailable::Unknown(error.to_string()),
         })?;
         Ok((found, self.gates.before(model.provider(), &self.keys)))
@@ -70,7 +70,7 @@ impl ModelSource for Providers {
 #[cfg(test)]
 mod tests {
     use offshoot_core::Stamp;
-    use offshoot_models::Differs;
+    use offshoot_models::EndpointMismatch;
 
     use super::*;
 
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!(find("offline/survey").unwrap(), "offline/survey");
         assert!(matches!(find("offline/poem"), Err(ModelUnavailable::Unknown(_))));
         match find("anthropic/claude-haiku-4-5") {
-            Err(ModelUnavailable::NoKey(Differs::MissingKey(missing))) => {
+            Err(ModelUnavailable::NoKey(EndpointMismatch::MissingKey(missing))) => {
                 assert_eq!(missing.variable, "ANTHROPIC_API_KEY");
             }
             other => panic!("{other:?}"),
@@ -96,14 +96,14 @@ mod tests {
     fn an_agent_that_began_at_another_address_is_not_asked_for_here() {
         let at = |address: &'static str| {
             let set = move |name: &str| (name == "OLLAMA_HOST").then(|| address.to_owned());
-            Providers::with(Keys::found(set))
+            Providers::with(Keys::from_lookup(set))
         };
         let session = SessionId::mint(Stamp::from_millis(1), 1);
         let model = "ollama/qwen3".parse().unwrap();
         let began = at("127.0.0.1:1").endpoint(&model, None).unwrap();
         assert!(at("http://127.0.0.1:1/").find_at(&model, session, &began).is_ok());
         match at("127.0.0.1:2").find_at(&model, session, &began) {
-            Err(ModelUnavailable::NoKey(Differs::Elsewhere { variable, began, now })) => {
+            Err(ModelUnavailable::NoKey(EndpointMismatch::Elsewhere { variable, began, now })) => {
                 let at = (variable, began.as_str(), now.as_str());
                 assert_eq!(at, ("OLLAMA_HOST", "http://127.0.0.1:1", "http://127.0.0.1:2"));
             }

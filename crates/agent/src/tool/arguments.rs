@@ -26,8 +26,8 @@ const FIELDS: usize = 20;
 /// How deep what belongs somewhere is described.
 const DEEP: u32 = 3;
 
-/// The arguments that a model wrote for a tool with this schema.
-pub(crate) fn read<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
+/// Reads the arguments that a model wrote for a tool with this schema.
+pub fn parse_arguments<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
     // A tool without arguments is often called with none at all.
     let written = if written.trim().is_empty() { "{}" } else { written };
     serde_json::from_str(written)

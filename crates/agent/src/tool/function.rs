@@ -14,8 +14,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::arguments::read;
+use super::arguments::parse_arguments;
 use super::{Effect, Output, Span, Tool, ToolContext, ToolError};
+use crate::built_in_tools::{ActionClass, BuiltInTool};
 use crate::notice::closed_with;
 
 /// A typed function as a tool.
@@ -110,6 +111,15 @@ where
         }
     }
 
+    /// A built-in tool, with the effect and the access that its row declares.
+    pub fn built_in(tool: &'static BuiltInTool, description: &str, function: F) -> Self {
+        let function = Self { effect: tool.effect, ..Self::new(tool.name, description, function) };
+        match tool.class {
+            ActionClass::ManageTasks => function.manages_tasks(),
+            _ => function,
+        }
+    }
+
     /// It changes nothing.
     #[must_use]
     pub fn read_only(mut self) -> Self {
@@ -135,9 +145,10 @@ where
         self
     }
 
-    /// Its calls send tasks off, speak to them or look at them, and do nothing else.
+    /// Marks its calls as task management: they spawn, message, cancel or read tasks,
+    /// and do nothing else.
     #[must_use]
-    pub(crate) fn managing(self) -> Self {
+    pub fn manages_tasks(self) -> Self {
         let name = self.spec.name.clone();
         self.wishing(move |_, _| Access::new(&name, Action::ManageTasks))
     }
@@ -190,17 +201,17 @@ where
             return match self.effect {
                 // Nobody is asked, and the call says what does not fit.
                 Effect::ReadOnly => Ok(Access::new(&self.spec.name, Action::Read)),
-                effect => read::<A>(arguments, &self.spec.parameters)
+                effect => parse_arguments::<A>(arguments, &self.spec.parameters)
                     .map(|_| Access::new(&self.spec.name, effect.deed())),
             };
         };
-        let arguments = read(arguments, &self.spec.parameters)?;
+        let arguments = parse_arguments(arguments, &self.spec.parameters)?;
         Ok(wish(cx, &arguments))
     }
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
         // Nothing is kept for the time of the call but what the function keeps.
-        match read(&arguments, &self.spec.parameters) {
+        match parse_arguments(&arguments, &self.spec.parameters) {
             Ok(arguments) => Box::pin((self.function)(cx, arguments).map_ok(R::into_output)),
             Err(error) => Box::pin(ready(Err(error))),
         }
@@ -209,7 +220,7 @@ where
 
 /// The schema of arguments, as providers take it: an object without the parts
 /// that only tools for people use.
-pub(crate) fn schema_of<A: JsonSchema>() -> Value {
+pub fn schema_of<A: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use offshoot_core::{TaskState, WaitingOn};
-use offshoot_models::Patience;
+use offshoot_models::Timeouts;
 use offshoot_runtime::{TaskRef, WhyReason};
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ async fn what_has_stalled_is_given_up_and_asked_for_again() -> Test {
     let long = json!({"content": "a longer answer that stalls in the middle of it"});
     let stalls = json!({"response": long, "chunkSize": 3, "latency": 3_600_000});
     let (soon, long) = (Duration::from_millis(500), Duration::from_secs(3_600));
-    let patience = Patience { first: soon, next: soon, word: long };
+    let patience = Timeouts { first: soon, next: soon, word: long };
     let world = World::with(&turns(&[stalls, done()]), patience).await;
     for (model, agent) in world.agents("go").await {
         assert_eq!(agent.wait().await?.decode::<String>()?, "done", "{model}");

@@ -7,10 +7,10 @@ use offshoot_agent::{
     Agents, Brief, Function, KIND, ModelSource, ModelUnavailable, ToolContext, ToolError,
 };
 use offshoot_core::SessionId;
-use offshoot_models::{Gate, Gates, Keys, Model, ModelName, Models, Patience};
+use offshoot_models::{Gate, Gates, Keys, Model, ModelName, Models, Timeouts};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
-use offshoot_wiretest::{Asked, Emulator, Server};
+use offshoot_wiretest::{Emulator, ReceivedRequest, Server};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -85,15 +85,15 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn of(fixtures: &[Value]) -> Self {
-        Self::with(fixtures, Patience::default()).await
+        Self::with(fixtures, Timeouts::default()).await
     }
 
     /// The same, with models that are waited for as long as this.
-    pub(crate) async fn with(fixtures: &[Value], patience: Patience) -> Self {
+    pub(crate) async fn with(fixtures: &[Value], patience: Timeouts) -> Self {
         let emulator = Emulator::start(fixtures).unwrap();
         let server = Server::before(emulator.address()).await.unwrap();
         let address = server.address().to_owned();
-        let keys = Keys::found(move |name| match name {
+        let keys = Keys::from_lookup(move |name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),
             name if name.ends_with("_API_KEY") => Some("mock".to_owned()),
@@ -123,7 +123,7 @@ impl World {
     }
 
     /// What a model was asked so far.
-    pub(crate) fn asked(&self, model: &str) -> Vec<Asked> {
+    pub(crate) fn asked(&self, model: &str) -> Vec<ReceivedRequest> {
         let all = self.server.asked();
         all.into_iter().filter(|asked| asked.model() == bare(model)).collect()
     }

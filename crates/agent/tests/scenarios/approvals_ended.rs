@@ -47,7 +47,7 @@ async fn s5_5_a_request_without_an_answer_in_time_is_denied() -> Test {
     };
     assert!(begun.elapsed() >= Duration::from_secs(3_600), "{:?}", begun.elapsed());
     let told: String = ended.decode()?;
-    assert_eq!(told.matches("nobody answered within 1h,").count(), 2, "{told}");
+    assert_eq!(told.matches("no answer came within 1h,").count(), 2, "{told}");
     assert!(ledger.lines().is_empty());
     assert_withdrawn(&agent).await
 }

@@ -3,7 +3,7 @@
 use offshoot_agent::{AgentReport, Agents, Budget, Function, KIND, ToolContext, ToolError};
 use offshoot_core::FailureKind;
 use offshoot_models::{
-    Call, Facts, ModelError, Money, Part, Piece, Provider, ToolChoice, Turn, Usage,
+    AnswerEvent, Call, ModelError, ModelLimits, Money, Part, Provider, ToolChoice, Turn, Usage,
 };
 use offshoot_runtime::Runtime;
 use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
@@ -231,14 +231,14 @@ async fn s8_2_a_call_that_is_cut_while_it_speaks_costs_what_was_reserved() -> Te
         calls += 1;
         match calls {
             1 => {
-                let seen = offshoot_models::Seen::Output;
+                let seen = offshoot_models::AnswerProgress::Output;
                 let cut = ModelError::Cut { seen, cause: "gone".into() };
-                Turn::Fail(vec![Piece::Text("so".into())], cut)
+                Turn::Fail(vec![AnswerEvent::Text("so".into())], cut)
             }
             _ => Turn::say("done"),
         }
     };
-    let model = meter.model(script).with_facts(Facts { window: 128_000, output: 1_000 });
+    let model = meter.model(script).with_limits(ModelLimits { window: 128_000, output: 1_000 });
     let world = World::of(model, priced).await;
     let agent = world.agent_of(&world.brief("say").budget(budget("50k tokens"))).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
@@ -279,7 +279,7 @@ async fn s8_2_summing_up_is_paid_for_too() -> Test {
         ToolChoice::None => Turn::say("many words"),
         _ => Turn::call([("flood", json!({}))]),
     };
-    let model = meter.model(script).with_facts(Facts { window: 10_000, output: 500 });
+    let model = meter.model(script).with_limits(ModelLimits { window: 10_000, output: 500 });
     let world = World::of(model, |agents| {
         agents.tool(Function::new("flood", "Floods.", flood).read_only())
     })

@@ -7,8 +7,8 @@ use futures_util::{StreamExt, stream};
 use offshoot_agent::{Agents, Budget};
 use offshoot_core::{FailureKind, Outcome};
 use offshoot_models::{
-    Answer, Call, Facts, Model, ModelName, Part, Pieces, Price, Prices, Scripted, ToolChoice, Turn,
-    Usage,
+    Answer, AnswerStream, Call, Model, ModelLimits, ModelName, Part, Price, Prices, Scripted,
+    ToolChoice, Turn, Usage,
 };
 use offshoot_runtime::WaitResult;
 use serde_json::json;
@@ -116,11 +116,11 @@ impl Model for Slow {
         self.inner.name()
     }
 
-    fn facts(&self) -> Facts {
-        self.inner.facts()
+    fn limits(&self) -> ModelLimits {
+        self.inner.limits()
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         let door = purpose(&call).strip_prefix("wait: ").map(ToOwned::to_owned);
         let (inner, doors) = (self.inner.clone(), self.doors.clone());
         let come = async move {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use offshoot_agent::{AgentReport, Agents};
 use offshoot_core::{FailureKind, Outcome, Phase};
-use offshoot_models::{Call, Facts, Scripted, ToolChoice, Turn};
+use offshoot_models::{Call, ModelLimits, Scripted, ToolChoice, Turn};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
 use serde_json::{Value, json};
@@ -224,7 +224,7 @@ async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_ru
     };
     // Its calls are charged the floor alone, which leaves room for what they reserve.
     let inner = Scripted::new(script);
-    let inner = inner.with_facts(Facts { window: 128_000, output: 16_000 });
+    let inner = inner.with_limits(ModelLimits { window: 128_000, output: 16_000 });
     let slow = Slow { inner: inner.clone(), doors: doors.clone() };
     let agents = priced(Agents::with_model(slow)).tool(doors.tool());
     let runtime = Runtime::builder(Memory::new());
@@ -280,7 +280,7 @@ async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
             None => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     };
-    assert!(held.contains("is in flight"), "{held}");
+    assert!(held.contains("is reserved"), "{held}");
     doors.open("a");
     assert_eq!(second.wait().await?.decode::<String>()?, "done");
     assert_eq!(runtime.task("lead/a").await?.wait().await?.decode::<String>()?, "done");

@@ -1,7 +1,7 @@
 //! Conversations that grow too long.
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
-use offshoot_models::{Facts, ModelError, Scripted, ToolChoice, Turn};
+use offshoot_models::{ModelError, ModelLimits, Scripted, ToolChoice, Turn};
 use offshoot_runtime::{Runtime, WaitResult};
 use offshoot_store::Memory;
 use serde_json::{Map, Value, json};
@@ -41,7 +41,7 @@ async fn what_is_too_long_is_summed_up_and_the_last_two_steps_stay() -> Test {
             _ => Turn::say("done"),
         }
     });
-    let model = model.with_facts(Facts { window: 10_000, output: 1_000 });
+    let model = model.with_limits(ModelLimits { window: 10_000, output: 1_000 });
     assert_eq!(answer_of(&model).await?, "done");
     let asked = model.asked();
     let summed = asked.iter().filter(|call| call.choice == ToolChoice::None).count();
@@ -85,7 +85,7 @@ async fn a_summary_that_says_nothing_replaces_nothing() -> Test {
             _ => Turn::say(format!("{} messages", call.messages.len())),
         }
     });
-    let model = model.with_facts(Facts { window: 10_000, output: 1_000 });
+    let model = model.with_limits(ModelLimits { window: 10_000, output: 1_000 });
     assert_eq!(answer_of(&model).await?, "13 messages");
     assert!(model.asked().iter().any(|call| call.choice == ToolChoice::None));
     Ok(())
@@ -108,7 +108,7 @@ async fn s11_3_an_accepted_result_outlives_a_summary() -> Test {
             _ => Turn::call([("flood", json!({}))]),
         }
     });
-    let model = model.with_facts(Facts { window: 10_000, output: 1_000 });
+    let model = model.with_limits(ModelLimits { window: 10_000, output: 1_000 });
     let brief = Brief::new("scripted/model".parse()?, "read everything");
     let brief = brief.result_schema(json!({"type": "object", "required": ["n"]}));
     assert_eq!(ended(&model, &brief).await?.decode::<Value>()?, json!({"n": 1}));

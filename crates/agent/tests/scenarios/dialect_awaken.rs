@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_agent::{Dialect, Profile, ProfileSource, ProfileUnavailable};
+use offshoot_agent::{Profile, ProfileSource, ProfileUnavailable};
+use offshoot_dialects::Dialect;
 use serde_json::json;
 
 use crate::dialects::{Peer, assert_failed, calls, keys, parsed};

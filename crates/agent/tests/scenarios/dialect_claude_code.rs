@@ -1,6 +1,6 @@
 //! The calls that Claude Code's models make, with their own shapes.
 
-use offshoot_agent::Dialect;
+use offshoot_dialects::Dialect;
 use offshoot_models::ToolResult;
 use serde_json::json;
 

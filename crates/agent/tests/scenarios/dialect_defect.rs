@@ -1,6 +1,6 @@
 //! The calls that defect's models make, with their own shapes.
 
-use offshoot_agent::Dialect;
+use offshoot_dialects::Dialect;
 use serde_json::json;
 
 use crate::dialects::{Peer, assert_failed, calls};

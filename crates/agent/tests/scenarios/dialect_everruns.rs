@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use offshoot_agent::Dialect;
+use offshoot_dialects::Dialect;
 use offshoot_models::ToolResult;
 use serde_json::{Value, json};
 use tokio::time::Instant;

@@ -1,7 +1,8 @@
 //! Results that are handed in by the word that a dialect has for being done.
 
-use offshoot_agent::{Dialect, Function, ToolContext, ToolError};
+use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::permissions::{Permissions, PolicyLayer, Verdict};
+use offshoot_dialects::Dialect;
 use offshoot_models::{Call, Turn};
 use serde_json::{Value, json};
 

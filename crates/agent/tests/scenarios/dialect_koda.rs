@@ -1,7 +1,8 @@
 //! The calls that koda's models make, with their own shapes.
 
-use offshoot_agent::{Dialect, Function, Output, ToolContext, ToolError};
+use offshoot_agent::{Function, Output, ToolContext, ToolError};
 use offshoot_core::permissions::{Access, Action, LineAnalysis};
+use offshoot_dialects::Dialect;
 use serde_json::{Value, json};
 
 use crate::dialects::{Peer, assert_failed, calls, keys, parsed};

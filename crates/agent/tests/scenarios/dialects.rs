@@ -1,8 +1,9 @@
 //! Tools in the words of other systems: what holds in every dialect.
 
-use offshoot_agent::{Agents, Brief, Dialect, Function, KIND, ToolContext, ToolError};
+use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_core::BlockKind;
 use offshoot_core::permissions::{Permissions, PolicyLayer, Verdict};
+use offshoot_dialects::Dialect;
 use offshoot_models::{Call, Part, Scripted, ToolResult, Turn};
 use offshoot_runtime::{Runtime, TaskRef};
 use offshoot_sqlite::Sqlite;
@@ -333,7 +334,7 @@ async fn s11_7_ids_are_not_used_again_after_reopening() -> Test {
             ("lead", _) => Turn::say(results(call)[0].text.clone()),
             _ => child(call),
         });
-        let agents = Agents::with_model(model);
+        let agents = Agents::with_model(model).dialects(Dialect::tool_maps());
         let runtime = Runtime::builder(Sqlite::at(folder.path())).backend(KIND, agents.backend());
         let runtime = runtime.open().await?;
         let brief = Brief::new("scripted/model".parse()?, "lead").dialect(Dialect::Koda);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{DeliveryMode, Outcome};
-use offshoot_models::{Piece, Turn};
+use offshoot_models::{AnswerEvent, Turn};
 use serde_json::json;
 use tokio::sync::Notify;
 
@@ -18,7 +18,7 @@ async fn s5_2_an_interrupt_cuts_the_model_and_is_read_next() -> Test {
             return Turn::say("turned around");
         }
         tell.notify_one();
-        Turn::Hang(vec![Piece::Text("half a".into())])
+        Turn::Hang(vec![AnswerEvent::Text("half a".into())])
     })
     .await;
     let agent = world.agent("walk").await;
@@ -63,7 +63,7 @@ async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
     let tell = begun.clone();
     let world = World::new(move |_| {
         tell.notify_one();
-        Turn::Hang(vec![Piece::Text("so far".into())])
+        Turn::Hang(vec![AnswerEvent::Text("so far".into())])
     })
     .await;
     let agent = world.agent("walk").await;

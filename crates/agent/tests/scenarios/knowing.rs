@@ -2,7 +2,7 @@
 
 use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::TaskState;
-use offshoot_models::{Call, Facts, Scripted, Turn};
+use offshoot_models::{Call, ModelLimits, Scripted, Turn};
 use serde_json::{Map, Value, json};
 
 use crate::support::{Test, World, answers, heard, purpose, whole};
@@ -77,8 +77,8 @@ async fn a_fork_of_more_than_half_a_window_is_refused() -> Test {
         0 => Turn::call([("spawn_agent", json!({"task": "dig", "context": "fork"}))]),
         _ => Turn::say(heard(call)[0].to_owned()),
     });
-    let facts = Facts { window: 1_000, ..Facts::default() };
-    let world = World::of(model.with_facts(facts), |agents| agents).await;
+    let limits = ModelLimits { window: 1_000, ..ModelLimits::default() };
+    let world = World::of(model.with_limits(limits), |agents| agents).await;
     let answer = world.answer(&"a long story ".repeat(200)).await;
     assert!(answer.contains("longer than half of what that model can read"), "{answer}");
     assert!(answer.contains("context=\"fresh\""), "{answer}");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use offshoot_agent::{Agents, Brief, Function, KIND, Limits, ToolContext, ToolError};
 use offshoot_core::{Caps, FailureKind, Outcome};
-use offshoot_models::{Call, Piece, Scripted, ToolChoice, Turn};
+use offshoot_models::{AnswerEvent, Call, Scripted, ToolChoice, Turn};
 use offshoot_runtime::{Runtime, WaitResult};
 use offshoot_sqlite::Sqlite;
 use serde_json::{Map, Value, json};
@@ -111,7 +111,7 @@ async fn whoever_calls_a_tool_in_its_closing_words_is_told_and_ends() -> Test {
 async fn a_limit_on_time_cuts_the_model_and_leaves_room_for_closing_words() -> Test {
     let world = World::new(|call| match call.choice {
         ToolChoice::None => Turn::say("half of it"),
-        _ => Turn::Hang(vec![Piece::Text("so far".into())]),
+        _ => Turn::Hang(vec![AnswerEvent::Text("so far".into())]),
     })
     .await;
     let agent = world.agent_of(&world.brief("think").time(Duration::from_secs(30))).await;

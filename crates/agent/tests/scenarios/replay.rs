@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use offshoot_agent::{Agents, Brief, KIND, ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
-use offshoot_models::{Call, Differs, Endpoint, Gate, Model, ModelName, Scripted, Turn};
+use offshoot_models::{Call, Endpoint, EndpointMismatch, Gate, Model, ModelName, Scripted, Turn};
 use offshoot_runtime::{BoxFuture, Runtime};
 use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
@@ -27,7 +27,7 @@ impl ModelSource for Locked {
     ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         match *self.unlocked.borrow() || name.to_string() == "openai/child" {
             true => Ok((Arc::new(self.model.clone()), Gate::default())),
-            false => Err(ModelUnavailable::NoKey(Differs::NoKey("OPENAI_API_KEY".into()))),
+            false => Err(ModelUnavailable::NoKey(EndpointMismatch::NoKey("OPENAI_API_KEY".into()))),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use offshoot_agent::{Agents, Brief, Function, KIND, Tool, ToolContext, ToolError};
 use offshoot_core::Caps;
+use offshoot_dialects::Dialect;
 use offshoot_models::{Call, Message, Part, Role, Scripted, Turn};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
@@ -37,7 +38,7 @@ impl World {
 
     /// The same on this model.
     pub(crate) async fn of(model: Scripted, say: impl FnOnce(Agents) -> Agents) -> Self {
-        let agents = say(Agents::with_model(model.clone()));
+        let agents = say(Agents::with_model(model.clone()).dialects(Dialect::tool_maps()));
         Self::open((model, agents), Caps::default()).await
     }
 
@@ -56,7 +57,11 @@ impl World {
         caps: Caps,
     ) -> Self {
         let model = Scripted::new(script);
-        Self::open((model.clone(), say(Agents::with_model(model))), caps).await
+        Self::open(
+            (model.clone(), say(Agents::with_model(model).dialects(Dialect::tool_maps()))),
+            caps,
+        )
+        .await
     }
 
     async fn open((model, agents): (Scripted, Agents), caps: Caps) -> Self {

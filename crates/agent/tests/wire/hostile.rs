@@ -2,7 +2,7 @@
 //! on.
 
 use offshoot_agent::Budget;
-use offshoot_wiretest::{Say, Server, Tokens};
+use offshoot_wiretest::{ReplyPart, Server, Tokens};
 
 use crate::support::{ALL, Test, World};
 
@@ -15,11 +15,11 @@ fn deep(levels: usize) -> String {
 async fn one_that_nests_its_arguments_too_deep_is_told_and_goes_on() -> Test {
     for language in ALL {
         let says = [
-            Say::thought("deep"),
-            Say::call("call_1", "list_tasks", &deep(10_000)),
-            Say::call("call_2", "list_tasks", "{}"),
+            ReplyPart::thought("deep"),
+            ReplyPart::call("call_1", "list_tasks", &deep(10_000)),
+            ReplyPart::call("call_2", "list_tasks", "{}"),
         ];
-        let replies = [language.reply(&says), language.reply(&[Say::text("done")])];
+        let replies = [language.reply(&says), language.reply(&[ReplyPart::text("done")])];
         let server = Server::of(replies).await?;
         let world = World::at(&server, language).await;
         let answer: String = world.agent("lead").await.wait().await?.decode()?;
@@ -36,9 +36,9 @@ async fn one_that_nests_its_arguments_too_deep_is_told_and_goes_on() -> Test {
 async fn one_that_makes_thousands_of_calls_is_told_how_many_were_dropped() -> Test {
     for language in ALL {
         let says: Vec<_> = (0..2_000)
-            .map(|number| Say::call(&format!("call_{number}"), "list_tasks", "{}"))
+            .map(|number| ReplyPart::call(&format!("call_{number}"), "list_tasks", "{}"))
             .collect();
-        let replies = [language.reply(&says), language.reply(&[Say::text("done")])];
+        let replies = [language.reply(&says), language.reply(&[ReplyPart::text("done")])];
         // It would want all of them back.
         let server = Server::of(replies).await?.with_any_answers();
         let world = World::at(&server, language).await;
@@ -56,7 +56,7 @@ async fn one_that_makes_thousands_of_calls_is_told_how_many_were_dropped() -> Te
 async fn s8_2_the_floor_of_what_a_call_reads_counts_the_system_text_and_the_tools() -> Test {
     for language in ALL {
         let little = Tokens { input: 1, cached: 0, output: 1, thought: 0 };
-        let server = Server::of([language.reply_of(&[Say::text("done")], little)]).await?;
+        let server = Server::of([language.reply_of(&[ReplyPart::text("done")], little)]).await?;
         let world = World::at(&server, language).await;
         let budget = Budget { tokens: Some(1_000_000), ..Budget::default() };
         let lead = world.agent_within("lead", budget).await;

@@ -5,16 +5,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use offshoot_agent::{Agents, Brief, Budget, KIND, ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
-use offshoot_models::{Call, Facts, Gate, Gates, Keys, Model, ModelName, Models, Pieces};
+use offshoot_models::{
+    AnswerStream, Call, Gate, Gates, Keys, Model, ModelLimits, ModelName, Models,
+};
 use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
-use offshoot_wiretest::{Asked, Language, Server};
+use offshoot_wiretest::{ReceivedRequest, Server, WireProtocol};
 use serde_json::Value;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
 /// All languages.
-pub(crate) const ALL: [Language; 3] = [Language::Chat, Language::Responses, Language::Anthropic];
+pub(crate) const ALL: [WireProtocol; 3] =
+    [WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Anthropic];
 
 /// The names of models, two of them in nearly every language.
 pub(crate) const NAMES: [&str; 5] = [
@@ -43,7 +46,7 @@ impl Here {
 
     pub(crate) fn with(models: Models, server: &Server) -> Self {
         let address = server.address().to_owned();
-        let keys = Keys::found(move |name| match name {
+        let keys = Keys::from_lookup(move |name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),
             "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" => Some("sk-test".to_owned()),
@@ -85,21 +88,21 @@ impl Model for Small {
         self.model.name()
     }
 
-    fn facts(&self) -> Facts {
-        Facts { window: self.window, ..self.model.facts() }
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { window: self.window, ..self.model.limits() }
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         self.model.call(call)
     }
 }
 
 /// A model that speaks this language.
-pub(crate) fn model(language: Language) -> ModelName {
+pub(crate) fn model(language: WireProtocol) -> ModelName {
     let name = match language {
-        Language::Chat => "openai/gpt-5",
-        Language::Responses => "openai-responses/gpt-5",
-        Language::Anthropic => "anthropic/claude-sonnet-4-5",
+        WireProtocol::Chat => "openai/gpt-5",
+        WireProtocol::Responses => "openai-responses/gpt-5",
+        WireProtocol::Anthropic => "anthropic/claude-sonnet-4-5",
     };
     name.parse().unwrap()
 }
@@ -130,7 +133,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) async fn at(server: &Server, language: Language) -> Self {
+    pub(crate) async fn at(server: &Server, language: WireProtocol) -> Self {
         let agents = Agents::new(Here::at(server));
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
@@ -151,7 +154,7 @@ impl World {
 }
 
 /// What the agent that asks was asked first: tells agents apart.
-pub(crate) fn purpose(asked: &Asked) -> String {
+pub(crate) fn purpose(asked: &ReceivedRequest) -> String {
     let said = ["messages", "input"].iter().find_map(|list| asked.body[*list].as_array());
     let first = said.into_iter().flatten().find(|one| one["role"] == "user");
     text(first.map_or(&Value::Null, |one| &one["content"])).unwrap_or_default()

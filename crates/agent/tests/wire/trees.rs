@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use offshoot_core::DeliveryMode;
-use offshoot_wiretest::{Language, Say, Server};
+use offshoot_wiretest::{ReplyPart, Server, WireProtocol};
 use serde_json::json;
 
 use crate::support::{ALL, Test, World, purpose};
@@ -20,29 +20,31 @@ impl Turns {
     }
 }
 
-fn spawn(id: &str, task: &str) -> Say {
-    Say::call(id, "spawn_agent", &format!(r#"{{"name": "{task}", "task": "count {task}"}}"#))
+fn spawn(id: &str, task: &str) -> ReplyPart {
+    ReplyPart::call(id, "spawn_agent", &format!(r#"{{"name": "{task}", "task": "count {task}"}}"#))
 }
 
-async fn results_come_home(language: Language) -> Test {
+async fn results_come_home(language: WireProtocol) -> Test {
     let mut turns = Turns::default();
     let server = Server::start(move |asked| {
         let purpose = purpose(asked);
         let home = ["a", "b"].iter().all(|one| asked.text.contains(&format!("{one} is done")));
         match (purpose.as_str(), turns.next(&purpose)) {
             ("lead", 1) => language.reply(&[
-                Say::thought("two of them"),
-                Say::text("Sending both."),
+                ReplyPart::thought("two of them"),
+                ReplyPart::text("Sending both."),
                 spawn("call_1", "a"),
                 spawn("call_2", "b"),
             ]),
-            ("lead", _) if home => language.reply(&[Say::text("both are home")]),
-            ("lead", _) => language.reply(&[Say::thought("hm"), Say::text("waiting")]),
-            (child, 1) if child.starts_with("count") => language
-                .reply(&[Say::thought("a look first"), Say::call("call_1", "list_tasks", "{}")]),
+            ("lead", _) if home => language.reply(&[ReplyPart::text("both are home")]),
+            ("lead", _) => language.reply(&[ReplyPart::thought("hm"), ReplyPart::text("waiting")]),
+            (child, 1) if child.starts_with("count") => language.reply(&[
+                ReplyPart::thought("a look first"),
+                ReplyPart::call("call_1", "list_tasks", "{}"),
+            ]),
             (child, _) => {
                 let name = child.rsplit(' ').next().unwrap_or_default();
-                language.reply(&[Say::text(&format!("{name} is done"))])
+                language.reply(&[ReplyPart::text(&format!("{name} is done"))])
             }
         }
     })
@@ -64,18 +66,19 @@ async fn s4_4_results_come_home_in_every_language() -> Test {
 
 /// The model is cut in the middle of an answer, told something, and goes on;
 /// then it calls two tools at once, one of which is none.
-async fn cut_and_steered(language: Language) -> Test {
+async fn cut_and_steered(language: WireProtocol) -> Test {
     let mut turns = Turns::default();
     let server = Server::start(move |asked| match turns.next(&purpose(asked)) {
-        1 => language.reply(&[Say::thought("first"), Say::call("call_1", "list_tasks", "{}")]),
-        2 => language.reply(&[Say::text("a long story")]).only(2).then_hang(),
+        1 => language
+            .reply(&[ReplyPart::thought("first"), ReplyPart::call("call_1", "list_tasks", "{}")]),
+        2 => language.reply(&[ReplyPart::text("a long story")]).only(2).then_hang(),
         3 => language.reply(&[
-            Say::thought("other way"),
+            ReplyPart::thought("other way"),
             // Some repeat their ids from answer to answer.
-            Say::call("call_1", "list_tasks", "{}"),
-            Say::call("call_2", "fly", r#"{"to": "the moon"}"#),
+            ReplyPart::call("call_1", "list_tasks", "{}"),
+            ReplyPart::call("call_2", "fly", r#"{"to": "the moon"}"#),
         ]),
-        _ => language.reply(&[Say::text("turned around")]),
+        _ => language.reply(&[ReplyPart::text("turned around")]),
     })
     .await?;
     let world = World::at(&server, language).await;
@@ -97,24 +100,26 @@ async fn s5_2_an_interrupt_keeps_the_conversation_whole() -> Test {
     Ok(())
 }
 
-fn fork(id: &str, task: &str) -> Say {
+fn fork(id: &str, task: &str) -> ReplyPart {
     let name = task.trim_start_matches("do ");
     let errand = json!({"task": task, "name": name, "context": "fork"});
-    Say::call(id, "spawn_agent", &errand.to_string())
+    ReplyPart::call(id, "spawn_agent", &errand.to_string())
 }
 
 /// A fork of a fork knows what all before it were told; so does a fork that goes
 /// on after whoever sent it off has ended.
-async fn forks_of_forks(language: Language) -> Test {
+async fn forks_of_forks(language: WireProtocol) -> Test {
     let server = Server::start(move |asked| {
         let told = |words: &str| asked.text.contains(words);
         match () {
-            () if told("and again") => language.reply(&[Say::text("gone on")]),
-            () if told("outer is it") => language.reply(&[Say::text("lead is it")]),
-            () if told("inner is it") => language.reply(&[Say::text("outer is it")]),
-            () if told("do inner") => language.reply(&[Say::text("inner is it")]),
-            () if told("do outer") => language.reply(&[Say::thought("on"), fork("b", "do inner")]),
-            () => language.reply(&[Say::thought("off"), fork("a", "do outer")]),
+            () if told("and again") => language.reply(&[ReplyPart::text("gone on")]),
+            () if told("outer is it") => language.reply(&[ReplyPart::text("lead is it")]),
+            () if told("inner is it") => language.reply(&[ReplyPart::text("outer is it")]),
+            () if told("do inner") => language.reply(&[ReplyPart::text("inner is it")]),
+            () if told("do outer") => {
+                language.reply(&[ReplyPart::thought("on"), fork("b", "do inner")])
+            }
+            () => language.reply(&[ReplyPart::thought("off"), fork("a", "do outer")]),
         }
     })
     .await?;

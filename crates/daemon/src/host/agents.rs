@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use offshoot_agent::Agents;
 use offshoot_backends::Commands;
 use offshoot_client::DaemonDir;
+use offshoot_dialects::Dialect;
 use offshoot_sandbox::Helper;
 use offshoot_tools::{Fetch, Files, Runs};
 
@@ -56,7 +57,7 @@ pub(super) fn runs(dir: &DaemonDir, commands: &Commands, passed: &PassedEnv) -> 
 pub(super) fn agents(dir: &DaemonDir, keys: &KeyRing, grants: &Grants, runs: &Runs) -> Agents {
     let hidden = hidden(dir);
     let survey = offshoot_agent::survey_hiding(hidden.iter().cloned());
-    let agents = Agents::new(keys.clone()).tool(survey);
+    let agents = Agents::new(keys.clone()).dialects(Dialect::tool_maps()).tool(survey);
     let agents = Files::hiding(hidden.iter().cloned()).give(agents);
     let agents = agents.tool(runs.run_command()).tool(runs.command_output());
     let agents = agents.tool(Fetch::new().tool());

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use offshoot_agent::{ModelSource, ModelUnavailable};
 use offshoot_core::SessionId;
 use offshoot_models::{
-    CannotOpen, Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, Provider,
+    Endpoint, Gate, Gates, Keys, Model, ModelName, Models, Offline, OpenError, Provider,
 };
 use offshoot_runtime::BoxFuture;
 use parking_lot::Mutex;
@@ -47,7 +47,7 @@ struct ProviderAccess {
 impl ProviderAccess {
     /// The providers that these keys open.
     fn all(keys: &Keys) -> impl Iterator<Item = Self> {
-        Provider::ALL.into_iter().filter_map(|provider| {
+        Provider::ALL.iter().copied().filter_map(|provider| {
             let keys = keys.only(provider)?;
             let endpoint = keys.endpoint(provider)?;
             Some(Self { provider, endpoint, keys })
@@ -117,7 +117,7 @@ impl KeyRing {
             return Ok((Arc::new(offline), Gate::default()));
         }
         let found = self.0.models.open(model, keys).map_err(|error| match error {
-            CannotOpen::MissingKey(missing) => ModelUnavailable::NoKey(missing.into()),
+            OpenError::MissingKey(missing) => ModelUnavailable::NoKey(missing.into()),
             error => ModelUnavailable::Unknown(error.to_string()),
         })?;
         Ok((found, self.0.gates.before(model.provider(), keys)))
@@ -164,7 +164,7 @@ impl ModelSource for KeyRing {
         began: &Endpoint,
     ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let provider = model.provider();
-        let met = |now: Option<&Endpoint>| began.met_by(provider, now);
+        let met = |now: Option<&Endpoint>| began.check(provider, now);
         if let Some(keys) = self.access(provider, session, |access| met(Some(access)).is_ok()) {
             return self.open(model, &keys);
         }
@@ -203,7 +203,7 @@ mod tests {
     use offshoot_core::Stamp;
 
     fn keys(set: &[(&str, &str)]) -> Keys {
-        Keys::found(|name| {
+        Keys::from_lookup(|name| {
             set.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
         })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use offshoot_client::wire::{Code, TaskName, WireError};
 use offshoot_core::{Blob, Name, Question, SessionId, Task, TaskId};
-use offshoot_models::Differs;
+use offshoot_models::EndpointMismatch;
 use offshoot_runtime::{Session, TaskRef};
 
 use super::Daemon;
@@ -66,7 +66,7 @@ impl Daemon {
     }
 
     /// What a live agent lacks to be executed by this daemon, such as a key.
-    pub(crate) fn missing_requirement(&self, task: &Task) -> Option<Differs> {
+    pub(crate) fn missing_requirement(&self, task: &Task) -> Option<EndpointMismatch> {
         let is_agent = *task.spec.kind == *offshoot_agent::KIND;
         (is_agent && task.is_live()).then(|| self.agents.backend().missing(task)).flatten()
     }

@@ -1,7 +1,7 @@
 //! Listing models.
 
 use offshoot_client::wire::{ModelInfo, ProviderInfo, Reply, Sealed};
-use offshoot_models::{Keys, Listed, Model, Models, Offline};
+use offshoot_models::{Keys, Model, Models, Offline, ProviderListing};
 
 /// Lists the providers, their known models, and whether the caller's keys suffice.
 pub(super) fn list(keys: &Sealed) -> Reply {
@@ -21,17 +21,17 @@ fn free(offline: &Offline) -> ModelInfo {
     ModelInfo { name, window: 0, input: Some(0), output: Some(0) }
 }
 
-fn shown(listed: Listed, keys: &Keys) -> ProviderInfo {
-    let Listed { provider, variables, models, .. } = listed;
+fn shown(listed: ProviderListing, keys: &Keys) -> ProviderInfo {
+    let ProviderListing { provider, key_variables, models, .. } = listed;
     ProviderInfo {
         provider: provider.to_string(),
-        variables: variables.iter().map(|name| (*name).to_owned()).collect(),
+        variables: key_variables.iter().map(|name| (*name).to_owned()).collect(),
         usable: keys.access(provider).is_ok(),
         models: models
             .into_iter()
             .map(|known| ModelInfo {
                 name: known.name.to_string(),
-                window: known.facts.window,
+                window: known.limits.window,
                 input: known.price.map(|price| price.input),
                 output: known.price.map(|price| price.output),
             })

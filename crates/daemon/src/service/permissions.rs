@@ -3,7 +3,7 @@
 //! A person chooses them freely. A command of an agent may run agents, too, and those
 //! never get more permissions than the agent has.
 
-use offshoot_agent::{BadBudget, Brief, Budget, KIND};
+use offshoot_agent::{Brief, Budget, BudgetError, KIND};
 use offshoot_client::wire::{Code, Network, Run, RunApprover, WireError};
 use offshoot_core::permissions::{
     Approver, PermissionMode, Permissions, PolicyLayer, Rule, Verdict,
@@ -16,7 +16,7 @@ use crate::host::Daemon;
 
 /// The tool that fetches pages. An agent has it only if a person allowed it for the
 /// whole tree.
-const FETCH: &str = "fetch";
+const FETCH: &str = offshoot_agent::built_in_tools::FETCH.name;
 
 /// The most tasks above another.
 const DEEPEST: usize = 64;
@@ -98,7 +98,7 @@ fn mode(said: Option<&str>) -> Result<PermissionMode, WireError> {
 
 /// The budget of the request, for the agent and all agents below it.
 pub(super) fn budget(run: &Run) -> Result<Option<Budget>, WireError> {
-    let read = |error: BadBudget| WireError::from_error(Code::BadRequest, &error);
+    let read = |error: BudgetError| WireError::from_error(Code::BadRequest, &error);
     run.budget.as_deref().map(str::parse).transpose().map_err(read)
 }
 

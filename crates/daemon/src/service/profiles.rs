@@ -173,7 +173,7 @@ fn shown(profile: &Profile, tools: &[Arc<str>]) -> wire::Profile {
         worktree: profile.isolation == Isolation::Worktree,
         config: profile.config.clone(),
         agents: profile.agents.clone(),
-        dialect: word(profile.dialect),
+        dialect: profile.dialect.to_string(),
         prompt: profile.prompt.clone(),
         notes: notes(profile, tools),
     }

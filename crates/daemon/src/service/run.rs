@@ -6,20 +6,13 @@ use offshoot_agent::{Brief, KIND, ModelSource, ModelUnavailable};
 use offshoot_client::wire::{Code, Reply, Run, RunSession, Sealed, WireError};
 use offshoot_core::permissions::Permissions;
 use offshoot_core::{LEAD, MessageId, Owner, Payload, SessionId, Sizes, Task};
-use offshoot_models::{BadModelName, Keys, ModelName, Provider};
+use offshoot_models::{InvalidModelName, Keys, ModelName, Provider};
 use offshoot_runtime::{Session, TaskList, TaskRef};
 
 use super::origin::RequestOrigin;
 use super::view;
 use super::{Answer, ServiceError, permissions, profiles};
 use crate::host::Daemon;
-
-/// The default models, in order of preference. A model counts only if there is a key.
-const USUAL: [(Provider, &str); 3] = [
-    (Provider::Anthropic, "claude-sonnet-4-5"),
-    (Provider::OpenAiResponses, "gpt-5"),
-    (Provider::Gemini, "gemini-2.5-pro"),
-];
 
 /// Runs an agent: a new one, or the one of the session, which goes on with its
 /// conversation.
@@ -101,7 +94,7 @@ fn pass(daemon: &Daemon, session: SessionId, run: &Run) -> Result<(), WireError>
 
 /// The keys that a caller brings.
 pub(super) fn keys(brought: &Sealed) -> Keys {
-    Keys::found(|name| brought.0.get(name).cloned())
+    Keys::from_lookup(|name| brought.0.get(name).cloned())
 }
 
 async fn session_name(daemon: &Daemon, run: &Run) -> Result<String, ServiceError> {
@@ -167,7 +160,7 @@ async fn begin(
     let model = match (&run.model, &profile.model, &run.usual) {
         (Some(said), ..) | (None, None, Some(said)) => model(said)?,
         (None, Some(model), _) => model.clone(),
-        (None, None, None) => usual(keys).ok_or_else(no_model)?,
+        (None, None, None) => keys.default_model().ok_or_else(no_model)?,
     };
     daemon.keys.open(&model, keys).map_err(unasked)?;
     // The working directory is the directory of now, even if a link takes its name later.
@@ -245,7 +238,7 @@ fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), WireError> {
     let now = keys.only(provider).and_then(|keys| keys.endpoint(provider));
     match (&brief.endpoint, &now) {
         (Some(began), Some(now)) if began.address() != now.address() => {
-            began.met_by(provider, Some(now)).map_err(|differs| cannot_go_on(&differs))
+            began.check(provider, Some(now)).map_err(|differs| cannot_go_on(&differs))
         }
         _ => Ok(()),
     }
@@ -266,22 +259,24 @@ fn unasked(error: ModelUnavailable) -> WireError {
 }
 
 fn model(said: &str) -> Result<ModelName, WireError> {
-    said.parse().map_err(|error: BadModelName| unusable(error))
+    said.parse().map_err(|error: InvalidModelName| unusable(error))
 }
 
 fn unusable(error: impl std::error::Error) -> WireError {
     WireError::from_error(Code::BadRequest, &error).hint("`offshoot models ls` lists the models")
 }
 
-fn usual(keys: &Keys) -> Option<ModelName> {
-    let usable = |(provider, _): &&(Provider, &str)| keys.access(*provider).is_ok();
-    let (provider, name) = USUAL.iter().find(usable)?;
-    ModelName::new(*provider, name).ok()
-}
-
 fn no_model() -> WireError {
-    WireError::new(Code::BadRequest, "there is no key for any model").hint(
-        "set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model; \
-         offline/survey needs no key, and neither does `offshoot demo`",
-    )
+    let variables = Provider::with_default_model().into_iter();
+    let variables: Vec<_> = variables
+        .filter_map(|(provider, _)| provider.spec().key_variables.first().copied())
+        .collect();
+    let variables = match variables.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => variables.concat(),
+    };
+    WireError::new(Code::BadRequest, "there is no key for any model").hint(format!(
+        "set {variables}, or name a model with --model; offline/survey needs no key, and neither \
+         does `offshoot demo`"
+    ))
 }

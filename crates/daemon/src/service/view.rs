@@ -8,7 +8,7 @@ use offshoot_core::{
     Activity, ActivityKind, Cancel, Outcome, Payload, Question, QuestionKind, Task, TaskState, Tie,
     WaitingOn, text,
 };
-use offshoot_models::Differs;
+use offshoot_models::EndpointMismatch;
 use offshoot_runtime::{Error, TaskSnapshot, WhyReason};
 
 pub(crate) use self::agent::asking;
@@ -287,7 +287,7 @@ pub(crate) fn about(task: &Task) -> Option<String> {
 }
 
 /// The wire form of a reason, with what the task lacks.
-pub(crate) fn reason(reason: &WhyReason, lacks: Option<&Differs>) -> wire::Reason {
+pub(crate) fn reason(reason: &WhyReason, lacks: Option<&EndpointMismatch>) -> wire::Reason {
     let is = match reason {
         WhyReason::Ended => "ended",
         WhyReason::Queue(_) => "queue",

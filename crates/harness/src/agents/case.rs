@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use offshoot_wiretest::{Language, Server};
+use offshoot_wiretest::{Server, WireProtocol};
 use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -22,11 +22,11 @@ use crate::planted::Bug;
 use crate::violation::{Checked, Violation, ensure};
 
 /// What the command line calls a language.
-pub fn word(language: Language) -> &'static str {
+pub fn word(language: WireProtocol) -> &'static str {
     match language {
-        Language::Chat => "chat",
-        Language::Responses => "responses",
-        Language::Anthropic => "anthropic",
+        WireProtocol::Chat => "chat",
+        WireProtocol::Responses => "responses",
+        WireProtocol::Anthropic => "anthropic",
     }
 }
 
@@ -38,7 +38,7 @@ pub struct Case<'a> {
     /// What serves the model.
     pub executor: &'a Runtime,
     /// The language in which the model is asked.
-    pub language: Language,
+    pub language: WireProtocol,
     /// The bug in the workers' stores, if there is one.
     pub bug: Option<Bug>,
 }

@@ -8,8 +8,8 @@
 //! things come that come at the same time, and how often somebody has nothing
 //! to do meanwhile.
 
-use offshoot_wiretest::strict::{self, Entry};
-use offshoot_wiretest::{Asked, Language, Reply, Say};
+use offshoot_wiretest::strict::{self, RequestEntry};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 /// What the lead is asked to do.
@@ -48,10 +48,11 @@ pub struct Found {
 
 impl Found {
     /// The conversation that a request carries.
-    pub fn of(asked: &Asked) -> Result<Self, String> {
-        let language = Language::of(&asked.path).ok_or("a request in no language")?;
+    pub fn of(asked: &ReceivedRequest) -> Result<Self, String> {
+        let language = WireProtocol::of(&asked.path).ok_or("a request in no language")?;
         let entries = strict::read(language, &asked.body)?.entries;
-        let answers = entries.iter().filter(|entry| matches!(entry, Entry::Answer { .. })).count();
+        let answers =
+            entries.iter().filter(|entry| matches!(entry, RequestEntry::Answer { .. })).count();
         let purpose = purpose(&asked.body);
         let who = match purpose.as_str() {
             LEAD => Some("lead"),
@@ -125,22 +126,22 @@ fn spawn(name: &str) -> (&'static str, Value) {
 }
 
 /// What the model says to a request.
-pub fn reply(asked: &Asked) -> Reply {
-    let (Some(language), Ok(found)) = (Language::of(&asked.path), Found::of(asked)) else {
+pub fn reply(asked: &ReceivedRequest) -> ScriptedReply {
+    let (Some(language), Ok(found)) = (WireProtocol::of(&asked.path), Found::of(asked)) else {
         // A request that nobody can answer breaks a rule.
-        return Reply::default();
+        return ScriptedReply::default();
     };
     language.reply(&says(&found))
 }
 
-fn says(found: &Found) -> Vec<Say> {
+fn says(found: &Found) -> Vec<ReplyPart> {
     match found.who.as_str() {
         "lead" => lead(found),
         name => child(found, name),
     }
 }
 
-fn lead(found: &Found) -> Vec<Say> {
+fn lead(found: &Found) -> Vec<ReplyPart> {
     let open = act("open", [spawn("a"), note("lead-1"), spawn("b"), mark("lead-1"), spawn("c")]);
     if !found.has_made(&open) {
         return calls(&open);
@@ -150,21 +151,21 @@ fn lead(found: &Found) -> Vec<Say> {
     if !found.has_made(&steer) {
         let begun = ["a", "c"].iter().all(|name| found.says(&hello(name)));
         let heard = begun && found.says("<notice kind=\"question\"");
-        return if heard { calls(&steer) } else { vec![Say::text(IDLE)] };
+        return if heard { calls(&steer) } else { vec![ReplyPart::text(IDLE)] };
     }
     let finish = act("finish", [tell("c", GO), tell("b", "you may")]);
     if let Some(says) = next(found, [act("alone", [note("lead-3")]), finish]) {
         return says;
     }
     match found.has_result_of("b") && found.has_result_of("c") {
-        true => vec![Say::text("all are home")],
-        false => vec![Say::text(IDLE)],
+        true => vec![ReplyPart::text("all are home")],
+        false => vec![ReplyPart::text(IDLE)],
     }
 }
 
-fn child(found: &Found, name: &str) -> Vec<Say> {
+fn child(found: &Found, name: &str) -> Vec<ReplyPart> {
     let begun = tell("parent", &hello(name));
-    let end = || vec![Say::text(&result_of(name))];
+    let end = || vec![ReplyPart::text(&result_of(name))];
     let (first, then) = match name {
         "a" => (vec![act("a1", [note("a-1"), begun, mark("a-1")])], Vec::new()),
         "b" => {
@@ -188,13 +189,14 @@ fn child(found: &Found, name: &str) -> Vec<Say> {
 }
 
 /// The first of these that was not done yet.
-fn next(found: &Found, acts: impl IntoIterator<Item = Act>) -> Option<Vec<Say>> {
+fn next(found: &Found, acts: impl IntoIterator<Item = Act>) -> Option<Vec<ReplyPart>> {
     acts.into_iter().find(|act| !found.has_made(act)).map(|act| calls(&act))
 }
 
-fn calls(act: &Act) -> Vec<Say> {
-    let thought = Say::thought(&format!("now {}", act.label));
+fn calls(act: &Act) -> Vec<ReplyPart> {
+    let thought = ReplyPart::thought(&format!("now {}", act.label));
     let calls = act.calls.iter().enumerate();
-    let calls = calls.map(|(at, (tool, with))| Say::call(&id(act, at), tool, &with.to_string()));
-    [thought, Say::text("I see.")].into_iter().chain(calls).collect()
+    let calls =
+        calls.map(|(at, (tool, with))| ReplyPart::call(&id(act, at), tool, &with.to_string()));
+    [thought, ReplyPart::text("I see.")].into_iter().chain(calls).collect()
 }

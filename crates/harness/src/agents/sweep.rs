@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
-use offshoot_wiretest::Language;
+use offshoot_wiretest::WireProtocol;
 use parking_lot::Mutex;
 use tokio::runtime::Runtime;
 
@@ -67,7 +67,7 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
         ground.draw_pairs();
         ground.in_lanes()?;
     } else {
-        for number in 0..Language::ALL.len() {
+        for number in 0..WireProtocol::ALL.len() {
             ground.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
         }
     }
@@ -78,14 +78,14 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
 }
 
 impl Ground<'_> {
-    fn case(&self, language: Language) -> Case<'_> {
+    fn case(&self, language: WireProtocol) -> Case<'_> {
         let Sweep { program, bug, .. } = self.sweep;
         Case { program, executor: &self.executor, language, bug: *bug }
     }
 
     /// What a life without a crash leaves, in each language.
     fn live_undisturbed(&self) -> Result<Vec<Original>> {
-        let originals = Language::ALL.map(|language| {
+        let originals = WireProtocol::ALL.map(|language| {
             let played = self.case(language).play(&[], None)?;
             if let Some(violation) = played.violation {
                 bail!("a life without a crash breaks a promise: {violation}");
@@ -98,8 +98,8 @@ impl Ground<'_> {
 
     /// Has workers die at these points; how many did.
     fn try_at(&self, errand: &Errand) -> Result<usize> {
-        let at = errand.number % Language::ALL.len();
-        let case = self.case(Language::ALL[at]);
+        let at = errand.number % WireProtocol::ALL.len();
+        let case = self.case(WireProtocol::ALL[at]);
         let played = case.play(&errand.points, Some(&self.originals[at]))?;
         let kills = played.kills;
         if played.violation.is_some() {

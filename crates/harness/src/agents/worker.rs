@@ -12,7 +12,7 @@ use offshoot_models::{Gate, Keys, Model, ModelName, Models};
 use offshoot_runtime::{RestartPolicy, Runtime};
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
-use offshoot_wiretest::Language;
+use offshoot_wiretest::WireProtocol;
 
 use crate::agents::late::{Latecomer, Straggler};
 use crate::agents::point::Point;
@@ -34,7 +34,7 @@ pub struct Orders {
     /// Where the model is.
     pub address: String,
     /// The language in which it is asked.
-    pub language: Language,
+    pub language: WireProtocol,
     /// Which worker of its folder this is, counted from 1.
     pub life: usize,
     /// Where it dies, if it does.
@@ -49,11 +49,11 @@ pub fn key(life: usize) -> String {
 }
 
 /// The model that is asked in this language.
-fn model(language: Language) -> &'static str {
+fn model(language: WireProtocol) -> &'static str {
     match language {
-        Language::Chat => "openai/gpt-5",
-        Language::Responses => "openai-responses/gpt-5",
-        Language::Anthropic => "anthropic/claude-sonnet-4-5",
+        WireProtocol::Chat => "openai/gpt-5",
+        WireProtocol::Responses => "openai-responses/gpt-5",
+        WireProtocol::Anthropic => "anthropic/claude-sonnet-4-5",
     }
 }
 
@@ -67,7 +67,7 @@ struct There {
 impl There {
     fn at(address: &str, key: String) -> Self {
         let address = address.to_owned();
-        let keys = Keys::found(move |name| match name {
+        let keys = Keys::from_lookup(move |name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),
             "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" => Some(key.clone()),

@@ -79,7 +79,7 @@ async fn other_errors_close_nothing_and_a_dropped_pass_makes_room() {
 fn s8_4_there_is_one_gate_for_each_provider_and_key() {
     let keys = |key: &str| {
         let key = key.to_owned();
-        Keys::found(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
+        Keys::from_lookup(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
     };
     let gates = Gates::default();
     let same = |one: &Gate, other: &Gate| Arc::ptr_eq(&one.inner, &other.inner);
@@ -206,7 +206,7 @@ async fn s8_4_a_closed_gate_says_for_how_long_and_why() {
     gate.pass().await.failed(&limited(Some(Duration::from_secs(20))), 0.0);
     let closed = gate.closed().unwrap();
     assert_eq!(closed.left, Duration::from_secs(20));
-    assert_eq!(closed.why, Why::Limited(Provider::OpenAi));
+    assert_eq!(closed.why, ClosingReason::Limited(Provider::OpenAi));
     // Those who wait may be others', and what was said to one is for that one.
     assert_eq!(closed.why.to_string(), "openai: it limits the rate of calls");
     tokio::time::advance(Duration::from_secs(20)).await;
@@ -252,7 +252,7 @@ async fn s8_4_trouble_that_callers_share_closes_the_gate_and_for_longer_each_tim
     assert_eq!(gate.closed(), None);
     other.pass().await.failed(&overloaded(None), 1.0);
     let closed = gate.closed().unwrap();
-    assert_eq!((closed.left, closed.why), (FIRST, Why::Overloaded(Provider::OpenAi)));
+    assert_eq!((closed.left, closed.why), (FIRST, ClosingReason::Overloaded(Provider::OpenAi)));
     one.pass().await.failed(&overloaded(None), 1.0);
     assert_eq!(gate.closed().unwrap().left, FIRST * 2);
     // An answer in between, or a long time, and it is not the same trouble.

@@ -79,7 +79,7 @@ fn model(wire: HostileWire, address: &str) -> Arc<dyn Model> {
     .parse()
     .expect("a name");
     let address = address.to_owned();
-    let keys = Keys::found(move |name| match name {
+    let keys = Keys::from_lookup(move |name| match name {
         "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
         "ANTHROPIC_BASE_URL" | "GOOGLE_GEMINI_BASE_URL" => Some(address.clone()),
         name if name.ends_with("_API_KEY") => Some("sk-secret".to_owned()),

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt;
 use offshoot_models::{
-    Again, Answer, Call, Keys, Message, ModelError, Models, Patience, Piece, Seen, Stop,
-    ToolResult, ToolSpec, whole,
+    Answer, AnswerEvent, AnswerProgress, Call, Keys, Message, ModelError, Models, Retry, Stop,
+    Timeouts, ToolResult, ToolSpec, whole,
 };
 use offshoot_wiretest::{Emulator, Server};
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl World {
 
     async fn ask(&self, model: &str, call: Call) -> Result<Answer, ModelError> {
         let address = self.server.address().to_owned();
-        let keys = Keys::found(|name| match name {
+        let keys = Keys::from_lookup(|name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),
             name if name.ends_with("_API_KEY") => Some("mock".to_owned()),
@@ -108,7 +108,7 @@ async fn s8_4_a_limit_on_the_rate_says_how_long_to_wait() {
     for model in MODELS {
         let error = world.ask(model, go("go")).await.unwrap_err();
         assert!(matches!(error, ModelError::RateLimited { .. }), "{model}: {error:?}");
-        assert_eq!(error.again(), Again::After(Some(Duration::from_secs(7))), "{model}");
+        assert_eq!(error.retry(), Retry::After(Some(Duration::from_secs(7))), "{model}");
     }
 }
 
@@ -123,7 +123,7 @@ async fn a_cut_answer_is_not_taken_for_whole() {
         let error = world.ask(model, go("go")).await.unwrap_err();
         let lost = matches!(error, ModelError::Cut { .. } | ModelError::Truncated { .. });
         assert!(lost, "{model}: {error:?}");
-        assert_eq!(error.again(), Again::After(None), "{model}");
+        assert_eq!(error.retry(), Retry::After(None), "{model}");
     }
 }
 
@@ -135,7 +135,7 @@ async fn a_stalled_answer_is_given_up() {
         "chunkSize": 3, "latency": 3_600_000})])
     .await;
     let (soon, long) = (Duration::from_millis(200), Duration::from_secs(3_600));
-    let patience = Patience { first: soon, next: soon, word: long };
+    let patience = Timeouts { first: soon, next: soon, word: long };
     let world = World { models: Models::new(patience), ..world };
     for model in MODELS {
         let error = world.ask(model, go("go")).await.unwrap_err();
@@ -177,7 +177,7 @@ async fn pieces_come_while_the_answer_is_still_being_made() {
     .await;
     for name in MODELS {
         let address = world.server.address().to_owned();
-        let keys = Keys::found(|name| match name {
+        let keys = Keys::from_lookup(|name| match name {
             "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
             "ANTHROPIC_BASE_URL" => Some(address.clone()),
             _ => None,
@@ -185,14 +185,14 @@ async fn pieces_come_while_the_answer_is_still_being_made() {
         let model = world.models.open(&name.parse().unwrap(), &keys).unwrap();
         let mut pieces = model.call(go("go"));
         let mut texts = 0;
-        let mut seen = Seen::Nothing;
+        let mut seen = AnswerProgress::Nothing;
         while let Some(piece) = pieces.next().await {
             match piece.unwrap() {
-                Piece::Text(_) => texts += 1,
-                Piece::Whole(_) => seen = Seen::Output,
+                AnswerEvent::Text(_) => texts += 1,
+                AnswerEvent::Whole(_) => seen = AnswerProgress::Output,
                 _ => {}
             }
         }
-        assert!(texts > 5 && seen == Seen::Output, "{name}: {texts}");
+        assert!(texts > 5 && seen == AnswerProgress::Output, "{name}: {texts}");
     }
 }

@@ -1,8 +1,8 @@
 //! What comes back: pieces, whole answers, what they took.
 
 use futures_util::StreamExt;
-use offshoot_models::{Message, Piece, Stop, ToolCall, Usage};
-use offshoot_wiretest::{Language, Say, Tokens};
+use offshoot_models::{AnswerEvent, Message, Stop, ToolCall, Usage};
+use offshoot_wiretest::{ReplyPart, Tokens, WireProtocol};
 
 use crate::support::{World, after, call, shown};
 
@@ -12,15 +12,15 @@ fn go() -> offshoot_models::Call {
 
 #[tokio::test]
 async fn text_comes_in_pieces_and_then_whole() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let said = "Grüße aus dem Café, 你好 🦀!";
-        let world = World::of(language, [language.reply(&[Say::text(said)])]).await;
+        let world = World::of(language, [language.reply(&[ReplyPart::text(said)])]).await;
         let mut pieces = world.pieces(go());
         let (mut text, mut answers) = (String::new(), Vec::new());
         while let Some(piece) = pieces.next().await {
             match piece.unwrap() {
-                Piece::Text(more) => text.push_str(&more),
-                Piece::Whole(answer) => answers.push(answer),
+                AnswerEvent::Text(more) => text.push_str(&more),
+                AnswerEvent::Whole(answer) => answers.push(answer),
                 other => panic!("{language:?}: {other:?}"),
             }
         }
@@ -32,10 +32,10 @@ async fn text_comes_in_pieces_and_then_whole() {
 
 #[tokio::test]
 async fn a_call_without_a_name_is_kept_so_that_the_model_can_be_told() {
-    for language in Language::ALL {
-        let call = |id, name| Say::call(id, name, r#"{"path":"a"}"#);
+    for language in WireProtocol::ALL {
+        let call = |id, name| ReplyPart::call(id, name, r#"{"path":"a"}"#);
         for says in [vec![call("call_1", "")], vec![call("call_1", "look"), call("call_2", "")]] {
-            let replies = [language.reply(&says), language.reply(&[Say::text("I see")])];
+            let replies = [language.reply(&says), language.reply(&[ReplyPart::text("I see")])];
             let world = World::of(language, replies).await.with_any_answers();
             let answer = world.ask(go()).await.unwrap();
             let names: Vec<_> = answer.calls().map(|call| call.name.as_str()).collect();
@@ -53,21 +53,21 @@ async fn a_call_without_a_name_is_kept_so_that_the_model_can_be_told() {
 
 #[tokio::test]
 async fn parallel_calls_that_come_mixed_are_put_together() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let says = [
-            Say::thought("Let me look."),
-            Say::text("I look."),
-            Say::call("call_1", "look", r#"{"path": "a/ü"}"#),
-            Say::call("call_2", "list", r#"{"path":"b", "deep": [1, 2.50]}"#),
-            Say::call("call_3", "look", "{}"),
+            ReplyPart::thought("Let me look."),
+            ReplyPart::text("I look."),
+            ReplyPart::call("call_1", "look", r#"{"path": "a/ü"}"#),
+            ReplyPart::call("call_2", "list", r#"{"path":"b", "deep": [1, 2.50]}"#),
+            ReplyPart::call("call_3", "look", "{}"),
         ];
         let world = World::of(language, [language.reply(&says)]).await;
         let mut pieces = world.pieces(go());
         let (mut seen, mut whole) = (Vec::new(), None);
         while let Some(piece) = pieces.next().await {
             match piece.unwrap() {
-                Piece::Calling(name) => seen.push(name),
-                Piece::Whole(answer) => whole = Some(answer),
+                AnswerEvent::Calling(name) => seen.push(name),
+                AnswerEvent::Whole(answer) => whole = Some(answer),
                 _ => {}
             }
         }
@@ -90,9 +90,10 @@ async fn parallel_calls_that_come_mixed_are_put_together() {
 
 #[tokio::test]
 async fn arguments_that_are_no_json_stay_as_they_were_written() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let odd = r#"{"path": "a", oops"#;
-        let says = [Say::call("call_1", "look", odd), Say::call("call_2", "look", "[1]")];
+        let says =
+            [ReplyPart::call("call_1", "look", odd), ReplyPart::call("call_2", "look", "[1]")];
         let world = World::of(language, [language.reply(&says)]).await;
         let answer = world.ask(go()).await.unwrap();
         let written: Vec<_> = answer.calls().map(|made| made.arguments.as_str()).collect();
@@ -103,8 +104,8 @@ async fn arguments_that_are_no_json_stay_as_they_were_written() {
 #[tokio::test]
 async fn what_it_took_is_told_with_caches_and_thoughts() {
     let tokens = Tokens { input: 1_000, cached: 900, output: 50, thought: 30 };
-    for language in Language::ALL {
-        let reply = language.reply_of(&[Say::text("ok")], tokens);
+    for language in WireProtocol::ALL {
+        let reply = language.reply_of(&[ReplyPart::text("ok")], tokens);
         let world = World::of(language, [reply]).await;
         let expected =
             Usage { input: 1_000, cache_read: 900, cache_write: 0, output: 50, thought: 30 };
@@ -114,8 +115,11 @@ async fn what_it_took_is_told_with_caches_and_thoughts() {
 
 #[tokio::test]
 async fn lines_and_letters_may_be_cut_anywhere() {
-    for language in Language::ALL {
-        let says = [Say::text("Grüße 🦀 你好"), Say::call("call_1", "look", r#"{"path":"ü🦀"}"#)];
+    for language in WireProtocol::ALL {
+        let says = [
+            ReplyPart::text("Grüße 🦀 你好"),
+            ReplyPart::call("call_1", "look", r#"{"path":"ü🦀"}"#),
+        ];
         let expected = ["text Grüße 🦀 你好", r#"call call_1 look {"path":"ü🦀"}"#];
         let reply = || language.reply(&says);
         let replies = [reply().in_pieces_of(1), reply().in_pieces_of(7), reply().with_crlf()];
@@ -129,7 +133,7 @@ async fn lines_and_letters_may_be_cut_anywhere() {
 
 #[tokio::test]
 async fn an_answer_may_be_empty() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let world = World::of(language, [language.reply(&[])]).await;
         let answer = world.ask(go()).await.unwrap();
         assert_eq!((answer.parts.len(), answer.stop), (0, Stop::Done), "{language:?}");
@@ -138,8 +142,8 @@ async fn an_answer_may_be_empty() {
 
 #[tokio::test]
 async fn nothing_is_sent_before_somebody_looks() {
-    let language = Language::Chat;
-    let world = World::of(language, [language.reply(&[Say::text("ok")])]).await;
+    let language = WireProtocol::Chat;
+    let world = World::of(language, [language.reply(&[ReplyPart::text("ok")])]).await;
     drop(world.pieces(go()));
     assert_eq!(world.ask(go()).await.unwrap().text(), "ok");
     assert_eq!(world.server.asked().len(), 1);

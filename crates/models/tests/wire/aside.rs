@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use offshoot_models::{CannotOpen, Keys, Message, ModelName, Models, Provider, Stop, Usage, whole};
-use offshoot_wiretest::{Language, Reply, Say, Server};
+use offshoot_models::{Keys, Message, ModelName, Models, OpenError, Provider, Stop, Usage, whole};
+use offshoot_wiretest::{ReplyPart, ScriptedReply, Server, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::support::{after, call, keys, shown};
@@ -31,9 +31,12 @@ async fn gemini_gets_its_signatures_back() {
         {"functionCall": {"name": "look", "args": {"path": "a"}}, "thoughtSignature": "c2lnMQ=="},
         {"functionCall": {"name": "list", "args": {}}},
     ]);
-    let first =
-        Reply::events([gemini(thought, None), gemini(text, None), gemini(calls, Some("STOP"))]);
-    let second = Reply::events([gemini(json!([{"text": "done"}]), Some("STOP"))]);
+    let first = ScriptedReply::events([
+        gemini(thought, None),
+        gemini(text, None),
+        gemini(calls, Some("STOP")),
+    ]);
+    let second = ScriptedReply::events([gemini(json!([{"text": "done"}]), Some("STOP"))]);
     let server = Server::of([first, second]).await.unwrap();
     let model = Models::default().open(&name("gemini/gemini-3-pro"), &keys(server.address()));
     let model = model.unwrap();
@@ -73,7 +76,7 @@ async fn gemini_gets_its_signatures_back() {
 async fn a_picture_that_a_model_drew_is_told_of_and_not_kept() {
     let drawn = json!([{"text": "Here."},
         {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}}]);
-    let server = Server::of([Reply::events([gemini(drawn, Some("STOP"))])]).await.unwrap();
+    let server = Server::of([ScriptedReply::events([gemini(drawn, Some("STOP"))])]).await.unwrap();
     let model = Models::default().open(&name("gemini/gemini-3-pro"), &keys(server.address()));
     let answer = whole(model.unwrap().call(call(vec![Message::user("go")]))).await.unwrap();
     assert_eq!(shown(&answer), ["text Here.", "text (a picture, which is not kept)"]);
@@ -86,9 +89,9 @@ async fn gemini_says_no_in_its_own_ways() {
     let limited = json!({"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "slow",
         "details": [{"retryDelay": "37s"}]}});
     let replies = [
-        Reply::events([format!("data: {blocked}\n\n")]),
-        Reply::events([safety]),
-        Reply::status(429, &[], &json!([limited])),
+        ScriptedReply::events([format!("data: {blocked}\n\n")]),
+        ScriptedReply::events([safety]),
+        ScriptedReply::status(429, &[], &json!([limited])),
     ];
     let server = Server::of(replies).await.unwrap();
     let model = Models::default().open(&name("gemini/gemini-2.5-pro"), &keys(server.address()));
@@ -96,16 +99,18 @@ async fn gemini_says_no_in_its_own_ways() {
     let ask = || whole(model.call(call(vec![Message::user("go")])));
     assert!(matches!(ask().await.unwrap().stop, Stop::Refused(_)));
     assert!(matches!(ask().await.unwrap().stop, Stop::Refused(_)));
-    let wait = offshoot_models::Again::After(Some(std::time::Duration::from_secs(37)));
-    assert_eq!(ask().await.unwrap_err().again(), wait);
+    let wait = offshoot_models::Retry::After(Some(std::time::Duration::from_secs(37)));
+    assert_eq!(ask().await.unwrap_err().retry(), wait);
 }
 
 #[tokio::test]
 async fn ollama_needs_no_key() {
-    let reply = Language::Chat.reply(&[Say::thought("hm"), Say::call("c1", "look", "{}")]);
-    let server = Server::of([reply, Language::Chat.reply(&[Say::text("done")])]).await.unwrap();
+    let reply =
+        WireProtocol::Chat.reply(&[ReplyPart::thought("hm"), ReplyPart::call("c1", "look", "{}")]);
+    let server =
+        Server::of([reply, WireProtocol::Chat.reply(&[ReplyPart::text("done")])]).await.unwrap();
     let address = server.address().trim_start_matches("http://").to_owned();
-    let keys = Keys::found(|name| (name == "OLLAMA_HOST").then(|| address.clone()));
+    let keys = Keys::from_lookup(|name| (name == "OLLAMA_HOST").then(|| address.clone()));
     let model = Models::default().open(&name("ollama/qwen3:0.6b"), &keys).unwrap();
     let go = call(vec![Message::user("go")]);
     let answer = whole(model.call(go.clone())).await.unwrap();
@@ -125,13 +130,13 @@ async fn a_model_that_cannot_be_called_says_what_to_do() {
     };
     let none = Keys::default();
     assert!(told("anthropic/claude", &none).to_string().contains("set ANTHROPIC_API_KEY"));
-    assert!(matches!(told("offline/survey", &none), CannotOpen::NotRemote(_)));
-    let odd = Keys::found(|name| (name == "OPENAI_BASE_URL").then(|| "ftp://x".to_owned()));
+    assert!(matches!(told("offline/survey", &none), OpenError::NotRemote(_)));
+    let odd = Keys::from_lookup(|name| (name == "OPENAI_BASE_URL").then(|| "ftp://x".to_owned()));
     assert!(told("openai/m", &odd).to_string().contains("write http://"));
     let secret = |name: &str| (name == "OPENAI_BASE_URL").then(|| "ftp://me:pw@x".to_owned());
-    let words = told("openai/m", &Keys::found(secret)).to_string();
+    let words = told("openai/m", &Keys::from_lookup(secret)).to_string();
     assert!(words.contains("\"ftp://x\"") && !words.contains("pw"), "{words}");
-    let broken = Keys::found(|name| (name == "OPENAI_API_KEY").then(|| "a\u{1}b".to_owned()));
+    let broken = Keys::from_lookup(|name| (name == "OPENAI_API_KEY").then(|| "a\u{1}b".to_owned()));
     assert!(told("openai/m", &broken).to_string().contains("copy it again"));
 }
 
@@ -139,7 +144,7 @@ async fn a_model_that_cannot_be_called_says_what_to_do() {
 fn a_model_that_is_open_is_shared_by_all_who_have_its_key() {
     let with = |key: &str| {
         let key = key.to_owned();
-        Keys::found(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
+        Keys::from_lookup(move |name| (name == "OPENAI_API_KEY").then(|| key.clone()))
     };
     let models = Models::default();
     let open = |name: &str, key: &str| models.open(&name.parse().unwrap(), &with(key)).unwrap();
@@ -154,13 +159,13 @@ fn a_model_that_is_open_is_shared_by_all_who_have_its_key() {
 
 #[test]
 fn what_is_listed_names_variables_and_never_what_is_in_them() {
-    let keys = Keys::found(|name| (name == "GOOGLE_API_KEY").then(|| "g-secret".to_owned()));
+    let keys = Keys::from_lookup(|name| (name == "GOOGLE_API_KEY").then(|| "g-secret".to_owned()));
     let listed = Models::list(&keys);
     let of = |provider| listed.iter().find(|it| it.provider == provider).unwrap();
-    assert_eq!(of(Provider::Gemini).found, Some("GOOGLE_API_KEY"));
-    assert_eq!(of(Provider::OpenAi).found, None);
-    assert_eq!(of(Provider::OpenAi).variables, ["OPENAI_API_KEY"]);
-    assert!(of(Provider::Ollama).variables.is_empty());
+    assert_eq!(of(Provider::Gemini).key_variable, Some("GOOGLE_API_KEY"));
+    assert_eq!(of(Provider::OpenAi).key_variable, None);
+    assert_eq!(of(Provider::OpenAi).key_variables, ["OPENAI_API_KEY"]);
+    assert!(of(Provider::Ollama).key_variables.is_empty());
     assert!(of(Provider::Anthropic).models.iter().any(|it| it.name.name() == "claude-haiku-4-5"));
     assert!(!format!("{listed:?}").contains("g-secret"));
     assert_eq!(listed.len(), 5);

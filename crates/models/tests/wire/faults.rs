@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use offshoot_models::{Again, AnswerBound, Call, Message, ModelError, Provider, Seen, Stop};
-use offshoot_wiretest::{Language, Reply, Say, Server};
+use offshoot_models::{
+    AnswerBound, AnswerProgress, Call, Message, ModelError, Provider, Retry, Stop,
+};
+use offshoot_wiretest::{ReplyPart, ScriptedReply, Server, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::support::{SOON, World, call, patience};
@@ -13,94 +15,101 @@ fn go() -> Call {
     call(vec![Message::user("go")])
 }
 
-fn answer() -> [Say; 1] {
-    [Say::text("a longer answer that comes in several pieces")]
+fn answer() -> [ReplyPart; 1] {
+    [ReplyPart::text("a longer answer that comes in several pieces")]
 }
 
-async fn fails(language: Language, reply: Reply) -> ModelError {
+async fn fails(language: WireProtocol, reply: ScriptedReply) -> ModelError {
     World::of(language, [reply]).await.ask(go()).await.unwrap_err()
 }
 
 #[tokio::test]
 async fn s8_4_a_limit_on_the_rate_says_how_long_to_wait() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let body = json!({"error": {"type": "rate_limit_error", "message": "slow down"}});
-        let reply = Reply::status(429, &[("retry-after", "7")], &body);
+        let reply = ScriptedReply::status(429, &[("retry-after", "7")], &body);
         let error = fails(language, reply).await;
-        assert_eq!(error.again(), Again::After(Some(Duration::from_secs(7))), "{language:?}");
+        assert_eq!(error.retry(), Retry::After(Some(Duration::from_secs(7))), "{language:?}");
         assert!(error.to_string().contains("slow down"), "{error}");
         assert!(matches!(error, ModelError::RateLimited { .. }), "{error:?}");
 
-        let reply = Reply::status(429, &[("retry-after-ms", "250")], &body);
-        let wait = Again::After(Some(Duration::from_millis(250)));
-        assert_eq!(fails(language, reply).await.again(), wait);
+        let reply = ScriptedReply::status(429, &[("retry-after-ms", "250")], &body);
+        let wait = Retry::After(Some(Duration::from_millis(250)));
+        assert_eq!(fails(language, reply).await.retry(), wait);
 
         let past = "Sun, 06 Nov 1994 08:49:37 GMT";
-        let reply = Reply::status(429, &[("Retry-After", past)], &body);
-        assert_eq!(fails(language, reply).await.again(), Again::After(Some(Duration::ZERO)));
+        let reply = ScriptedReply::status(429, &[("Retry-After", past)], &body);
+        assert_eq!(fails(language, reply).await.retry(), Retry::After(Some(Duration::ZERO)));
     }
 }
 
 #[tokio::test]
 async fn trouble_of_the_provider_may_pass() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         for status in [500, 502, 503, 504, 529] {
-            let reply = Reply::status(status, &[("retry-after", "3")], &json!({"error": "busy"}));
+            let reply =
+                ScriptedReply::status(status, &[("retry-after", "3")], &json!({"error": "busy"}));
             let error = fails(language, reply).await;
             assert!(matches!(error, ModelError::Overloaded { .. }), "{status}: {error:?}");
-            assert_eq!(error.again(), Again::After(Some(Duration::from_secs(3))));
+            assert_eq!(error.retry(), Retry::After(Some(Duration::from_secs(3))));
         }
     }
 }
 
 #[tokio::test]
 async fn a_wrong_key_and_a_wrong_call_are_told_in_the_providers_words() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let body = json!({"error": {"message": "The key sk-very-secret is not known."}});
-        let error = fails(language, Reply::status(401, &[], &body)).await;
+        let error = fails(language, ScriptedReply::status(401, &[], &body)).await;
         assert!(matches!(error, ModelError::Auth { .. }), "{error:?}");
         assert!(error.to_string().contains("The key … is not known."), "{error}");
 
         let coloured =
             "The key sk-\u{1b}[0mvery\u{1b}[1;31m-secret, in base64 c2stdmVyeS1zZWNyZXQ=.";
         let body = json!({"error": {"message": coloured}});
-        let error = fails(language, Reply::status(401, &[], &body)).await;
+        let error = fails(language, ScriptedReply::status(401, &[], &body)).await;
         assert!(error.to_string().contains("The key …, in base64 …=."), "{error}");
 
         let long = json!({"error": {"message": "ü".repeat(100_000)}});
-        let error = fails(language, Reply::status(422, &[], &long)).await;
+        let error = fails(language, ScriptedReply::status(422, &[], &long)).await;
         assert!(matches!(error, ModelError::BadRequest { .. }), "{error:?}");
         assert!(error.to_string().chars().count() < 1_200);
-        assert_eq!(error.again(), Again::No);
+        assert_eq!(error.retry(), Retry::No);
 
         let body = json!({"error": {"code": "context_length_exceeded", "message": "too long"}});
-        let error = fails(language, Reply::status(400, &[], &body)).await;
+        let error = fails(language, ScriptedReply::status(400, &[], &body)).await;
         assert!(matches!(error, ModelError::ContextTooLong { .. }), "{error:?}");
     }
 }
 
 #[tokio::test]
 async fn a_cut_tells_whether_anything_was_seen() {
-    for language in Language::ALL {
-        let error = fails(language, Reply::raw("")).await;
-        assert!(matches!(error, ModelError::Cut { seen: Seen::Nothing, .. }), "{error:?}");
+    for language in WireProtocol::ALL {
+        let error = fails(language, ScriptedReply::raw("")).await;
+        assert!(
+            matches!(error, ModelError::Cut { seen: AnswerProgress::Nothing, .. }),
+            "{error:?}"
+        );
 
-        let error = fails(language, Reply::begun([]).then_cut()).await;
-        assert!(matches!(error, ModelError::Cut { seen: Seen::Nothing, .. }), "{error:?}");
+        let error = fails(language, ScriptedReply::begun([]).then_cut()).await;
+        assert!(
+            matches!(error, ModelError::Cut { seen: AnswerProgress::Nothing, .. }),
+            "{error:?}"
+        );
 
         let begun = language.reply(&answer()).only(7).then_cut();
         let error = fails(language, begun).await;
-        assert!(matches!(error, ModelError::Cut { seen: Seen::Output, .. }), "{error:?}");
+        assert!(matches!(error, ModelError::Cut { seen: AnswerProgress::Output, .. }), "{error:?}");
     }
 }
 
 #[tokio::test]
 async fn an_answer_without_its_last_event_is_not_whole() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let begun = language.reply(&answer()).only(7).then_end();
         let error = fails(language, begun).await;
         assert!(matches!(error, ModelError::Truncated { .. }), "{language:?}: {error:?}");
-        let error = fails(language, Reply::events([])).await;
+        let error = fails(language, ScriptedReply::events([])).await;
         assert!(matches!(error, ModelError::Truncated { .. }), "{language:?}: {error:?}");
     }
 }
@@ -108,29 +117,39 @@ async fn an_answer_without_its_last_event_is_not_whole() {
 #[tokio::test]
 async fn a_length_that_is_a_lie_is_seen() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 9999\r\n\r\n";
-    let error = fails(Language::Chat, Reply::raw(format!("{head}data: {{}}\n\n"))).await;
+    let error =
+        fails(WireProtocol::Chat, ScriptedReply::raw(format!("{head}data: {{}}\n\n"))).await;
     assert!(matches!(error, ModelError::Cut { .. }), "{error:?}");
     let short = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 3\r\n\r\n";
-    let error = fails(Language::Chat, Reply::raw(format!("{short}data: {{}}\n\n"))).await;
+    let error =
+        fails(WireProtocol::Chat, ScriptedReply::raw(format!("{short}data: {{}}\n\n"))).await;
     assert!(matches!(error, ModelError::Truncated { .. }), "{error:?}");
-    let error = fails(Language::Chat, Reply::raw("HTTP/1.1 2x0 what\r\n\r\n")).await;
-    assert!(matches!(error, ModelError::Cut { seen: Seen::Nothing, .. }), "{error:?}");
+    let error = fails(WireProtocol::Chat, ScriptedReply::raw("HTTP/1.1 2x0 what\r\n\r\n")).await;
+    assert!(matches!(error, ModelError::Cut { seen: AnswerProgress::Nothing, .. }), "{error:?}");
     let chunked = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\
                    transfer-encoding: chunked\r\n\r\nzz\r\n";
-    let error = fails(Language::Chat, Reply::raw(chunked)).await;
+    let error = fails(WireProtocol::Chat, ScriptedReply::raw(chunked)).await;
     assert!(matches!(error, ModelError::Cut { .. }), "{error:?}");
 }
 
 #[tokio::test]
 async fn silence_is_given_up_and_the_connection_closed() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let cases = [
-            (Reply::default().then_hang(), patience(|it| it.first = SOON), Seen::Nothing),
-            (Reply::begun([]).then_hang(), patience(|it| it.first = SOON), Seen::Nothing),
+            (
+                ScriptedReply::default().then_hang(),
+                patience(|it| it.first = SOON),
+                AnswerProgress::Nothing,
+            ),
+            (
+                ScriptedReply::begun([]).then_hang(),
+                patience(|it| it.first = SOON),
+                AnswerProgress::Nothing,
+            ),
             (
                 language.reply(&answer()).only(7).then_hang(),
                 patience(|it| it.next = SOON),
-                Seen::Output,
+                AnswerProgress::Output,
             ),
         ];
         for (reply, patience, expected) in cases {
@@ -145,16 +164,16 @@ async fn silence_is_given_up_and_the_connection_closed() {
 #[tokio::test]
 async fn signs_of_life_without_a_word_are_believed_only_so_long() {
     for (language, ping) in [
-        (Language::Chat, ": still here\n\n"),
-        (Language::Responses, ": still here\n\n"),
-        (Language::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
-        (Language::Anthropic, "event: new\ndata: {\"type\": \"never_heard_of\"}\n\n"),
+        (WireProtocol::Chat, ": still here\n\n"),
+        (WireProtocol::Responses, ": still here\n\n"),
+        (WireProtocol::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+        (WireProtocol::Anthropic, "event: new\ndata: {\"type\": \"never_heard_of\"}\n\n"),
     ] {
         let begun = language.reply(&answer()).only(7).then_repeat(ping);
         let patience = patience(|it| it.word = SOON * 3);
         let world = World::of(language, [begun]).await.hurried(patience);
         let error = world.ask(go()).await.unwrap_err();
-        let expected = ModelError::Stalled { silent: SOON * 3, seen: Seen::Output };
+        let expected = ModelError::Stalled { silent: SOON * 3, seen: AnswerProgress::Output };
         assert_eq!(error, expected, "{language:?}");
         world.server.hung_up(1).await;
     }
@@ -163,16 +182,16 @@ async fn signs_of_life_without_a_word_are_believed_only_so_long() {
 #[tokio::test]
 async fn signs_of_life_before_the_first_word_are_believed_only_so_long_too() {
     for (language, ping) in [
-        (Language::Chat, ": still here\n\n"),
-        (Language::Responses, ": still here\n\n"),
-        (Language::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
+        (WireProtocol::Chat, ": still here\n\n"),
+        (WireProtocol::Responses, ": still here\n\n"),
+        (WireProtocol::Anthropic, "event: ping\ndata: {\"type\": \"ping\"}\n\n"),
     ] {
-        let reply = Reply::begun([]).then_repeat(ping);
+        let reply = ScriptedReply::begun([]).then_repeat(ping);
         let world = World::of(language, [reply]).await.hurried(patience(|it| it.word = SOON));
         let error = world.ask(go()).await.unwrap_err();
         assert_eq!(
             error,
-            ModelError::Stalled { silent: SOON, seen: Seen::Nothing },
+            ModelError::Stalled { silent: SOON, seen: AnswerProgress::Nothing },
             "{language:?}"
         );
         world.server.hung_up(1).await;
@@ -182,36 +201,38 @@ async fn signs_of_life_before_the_first_word_are_believed_only_so_long_too() {
 #[tokio::test]
 async fn words_without_a_letter_are_signs_of_life_and_no_more() {
     let empty = json!({"choices": [{"index": 0, "delta": {"content": ""}}]});
-    let begun = Language::Chat.reply(&answer()).only(7).then_repeat(&format!("data: {empty}\n\n"));
-    let world = World::of(Language::Chat, [begun]).await.hurried(patience(|it| it.word = SOON * 3));
+    let begun =
+        WireProtocol::Chat.reply(&answer()).only(7).then_repeat(&format!("data: {empty}\n\n"));
+    let world =
+        World::of(WireProtocol::Chat, [begun]).await.hurried(patience(|it| it.word = SOON * 3));
     let error = world.ask(go()).await.unwrap_err();
-    assert_eq!(error, ModelError::Stalled { silent: SOON * 3, seen: Seen::Output });
+    assert_eq!(error, ModelError::Stalled { silent: SOON * 3, seen: AnswerProgress::Output });
     world.server.hung_up(1).await;
 }
 
 #[tokio::test]
 async fn what_does_not_end_is_bounded() {
     // A line without an end.
-    let endless = Reply::begun([]).then_repeat(&"x".repeat(1024 * 1024));
-    let world = World::of(Language::Chat, [endless]).await;
+    let endless = ScriptedReply::begun([]).then_repeat(&"x".repeat(1024 * 1024));
+    let world = World::of(WireProtocol::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
     let bound = AnswerBound::Event;
     assert_eq!(error, ModelError::Unbounded { provider: Provider::OpenAi, bound });
-    assert_eq!(error.again(), Again::No);
+    assert_eq!(error.retry(), Retry::No);
     world.server.hung_up(1).await;
     // An answer without an end.
     let delta = json!({"choices": [{"index": 0, "delta": {"content": "x".repeat(1024 * 1024)}}]});
-    let endless = Reply::begun([]).then_repeat(&format!("data: {delta}\n\n"));
-    let world = World::of(Language::Chat, [endless]).await;
+    let endless = ScriptedReply::begun([]).then_repeat(&format!("data: {delta}\n\n"));
+    let world = World::of(WireProtocol::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
     assert!(error.to_string().contains("longer than 4 MiB"), "{error:?}");
-    assert_eq!(error.again(), Again::No);
+    assert_eq!(error.retry(), Retry::No);
     world.server.hung_up(1).await;
     // An error without an end.
     let head = "HTTP/1.1 400 no\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n";
-    let mut endless = Reply::begun([]).then_repeat(&"no ".repeat(1024));
+    let mut endless = ScriptedReply::begun([]).then_repeat(&"no ".repeat(1024));
     endless = endless.with_head(head);
-    let world = World::of(Language::Chat, [endless]).await;
+    let world = World::of(WireProtocol::Chat, [endless]).await;
     let error = world.ask(go()).await.unwrap_err();
     assert!(matches!(&error, ModelError::BadRequest { .. }), "{error:?}");
     world.server.hung_up(1).await;
@@ -219,8 +240,9 @@ async fn what_does_not_end_is_bounded() {
 
 #[tokio::test]
 async fn s6_6_dropping_the_call_closes_the_connection() {
-    for language in Language::ALL {
-        let replies = [Reply::default().then_hang(), language.reply(&answer()).only(7).then_hang()];
+    for language in WireProtocol::ALL {
+        let replies =
+            [ScriptedReply::default().then_hang(), language.reply(&answer()).only(7).then_hang()];
         let world = World::of(language, replies).await;
         {
             // Before there is an answer at all.
@@ -262,14 +284,14 @@ async fn an_error_in_the_middle_of_an_answer_is_told_by_what_it_is() {
         "error": {"code": "server_error", "message": "Overloaded"}}});
     let chat = json!({"error": {"type": "server_error", "message": "Overloaded"}});
     for (language, event) in [
-        (Language::Anthropic, overloaded),
-        (Language::Responses, failed),
+        (WireProtocol::Anthropic, overloaded),
+        (WireProtocol::Responses, failed),
         (
-            Language::Responses,
+            WireProtocol::Responses,
             json!({"type": "error", "code": "server_error",
             "message": "Overloaded"}),
         ),
-        (Language::Chat, chat),
+        (WireProtocol::Chat, chat),
     ] {
         let begun = language.reply(&answer()).only(7).then_event(&event).then_end();
         let error = fails(language, begun).await;
@@ -280,15 +302,17 @@ async fn an_error_in_the_middle_of_an_answer_is_told_by_what_it_is() {
 
 #[tokio::test]
 async fn what_is_no_stream_is_told_by_what_it_says() {
-    let error = fails(Language::Chat, Reply::status(200, &[], &json!({"error": "no model"}))).await;
+    let error =
+        fails(WireProtocol::Chat, ScriptedReply::status(200, &[], &json!({"error": "no model"})))
+            .await;
     assert!(error.to_string().contains("no model"), "{error:?}");
-    assert!(!matches!(error.again(), Again::No), "{error:?}");
-    let moved = Reply::status(307, &[("location", "http://elsewhere/")], &Value::Null);
-    let error = fails(Language::Chat, moved).await;
+    assert!(!matches!(error.retry(), Retry::No), "{error:?}");
+    let moved = ScriptedReply::status(307, &[("location", "http://elsewhere/")], &Value::Null);
+    let error = fails(WireProtocol::Chat, moved).await;
     assert!(error.to_string().contains("redirects to http://elsewhere/"), "{error:?}");
-    let odd = Reply::events(["data: {oops\n\n".to_owned()]);
-    let error = fails(Language::Chat, odd).await;
-    assert!(!matches!(error.again(), Again::No), "{error:?}");
+    let odd = ScriptedReply::events(["data: {oops\n\n".to_owned()]);
+    let error = fails(WireProtocol::Chat, odd).await;
+    assert!(!matches!(error.retry(), Retry::No), "{error:?}");
 }
 
 #[tokio::test]
@@ -296,11 +320,11 @@ async fn what_no_provider_says_is_told_with_the_variable_of_the_address_and_not_
     let page = |status: &str, kind: &str, body: &str| {
         let length = body.len();
         let head = format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\n");
-        Reply::raw(format!("{head}content-length: {length}\r\n\r\n{body}"))
+        ScriptedReply::raw(format!("{head}content-length: {length}\r\n\r\n{body}"))
     };
     let long = format!("<html>{}", "ü".repeat(100_000));
     for (language, variable) in
-        [(Language::Chat, "OPENAI_BASE_URL"), (Language::Anthropic, "ANTHROPIC_BASE_URL")]
+        [(WireProtocol::Chat, "OPENAI_BASE_URL"), (WireProtocol::Anthropic, "ANTHROPIC_BASE_URL")]
     {
         for (reply, came) in [
             (
@@ -314,14 +338,14 @@ async fn what_no_provider_says_is_told_with_the_variable_of_the_address_and_not_
         ] {
             let error = fails(language, reply).await;
             assert!(matches!(&error, ModelError::Endpoint { .. }), "{error:?}");
-            assert_eq!(error.again(), Again::No);
+            assert_eq!(error.retry(), Retry::No);
             let told = error.to_string();
             assert!(told.contains(came) && told.contains(variable), "{told}");
             assert!(told.contains("http://127.0.0.1:") && told.chars().count() < 500, "{told}");
         }
         // A page from a door before the provider may be gone the next time.
         let error = fails(language, page("502 Bad", "text/html", "<h1>Bad gateway</h1>")).await;
-        assert!(!matches!(error.again(), Again::No), "{error:?}");
+        assert!(!matches!(error.retry(), Retry::No), "{error:?}");
     }
 }
 
@@ -332,28 +356,30 @@ async fn a_refusal_is_an_answer() {
         format!("data: {}\n\n", json!({"id": "c", "choices": [choice]}))
     };
     let done = "data: [DONE]\n\n".to_owned();
-    let refused = Reply::events([
+    let refused = ScriptedReply::events([
         chat(json!({"role": "assistant", "refusal": "I can't "}), Value::Null),
         chat(json!({"refusal": "do that."}), Value::Null),
         chat(json!({}), json!("stop")),
         done.clone(),
     ]);
-    let filtered = Reply::events([chat(json!({"content": "Well"}), json!("content_filter")), done]);
+    let filtered =
+        ScriptedReply::events([chat(json!({"content": "Well"}), json!("content_filter")), done]);
     let message = json!({"type": "message", "id": "msg_1", "role": "assistant",
         "status": "completed", "content": [{"type": "refusal", "refusal": "I can't do that."}]});
     let completed = json!({"type": "response.completed", "response": {"id": "r",
         "status": "completed", "output": [message]}});
-    let responses = Reply::events([format!("data: {completed}\n\n")]);
+    let responses = ScriptedReply::events([format!("data: {completed}\n\n")]);
     let stop = json!({"type": "message_delta", "delta": {"stop_reason": "refusal",
         "stop_details": {"explanation": "I can't do that."}}, "usage": {"output_tokens": 1}});
     let start = json!({"type": "message_start", "message": {"id": "m", "content": [],
         "usage": {"input_tokens": 3}}});
-    let anthropic = Reply::events([format!("data: {start}\n\n"), format!("data: {stop}\n\n")]);
+    let anthropic =
+        ScriptedReply::events([format!("data: {start}\n\n"), format!("data: {stop}\n\n")]);
     for (language, reply, said) in [
-        (Language::Chat, refused, "I can't do that."),
-        (Language::Chat, filtered, "the content was filtered"),
-        (Language::Responses, responses, "I can't do that."),
-        (Language::Anthropic, anthropic, "I can't do that."),
+        (WireProtocol::Chat, refused, "I can't do that."),
+        (WireProtocol::Chat, filtered, "the content was filtered"),
+        (WireProtocol::Responses, responses, "I can't do that."),
+        (WireProtocol::Anthropic, anthropic, "I can't do that."),
     ] {
         let answer = World::of(language, [reply]).await.ask(go()).await.unwrap();
         assert_eq!(answer.stop, Stop::Refused(said.to_owned()), "{language:?}");
@@ -369,11 +395,12 @@ async fn an_answer_that_had_no_room_says_so() {
     let incomplete = json!({"type": "response.incomplete", "response": {"status": "incomplete",
         "output": [], "incomplete_details": {"reason": "max_output_tokens"}}});
     for (language, events) in [
-        (Language::Chat, vec![chat, "data: [DONE]\n\n".to_owned()]),
-        (Language::Anthropic, vec![format!("data: {stop}\n\n")]),
-        (Language::Responses, vec![format!("data: {incomplete}\n\n")]),
+        (WireProtocol::Chat, vec![chat, "data: [DONE]\n\n".to_owned()]),
+        (WireProtocol::Anthropic, vec![format!("data: {stop}\n\n")]),
+        (WireProtocol::Responses, vec![format!("data: {incomplete}\n\n")]),
     ] {
-        let answer = World::of(language, [Reply::events(events)]).await.ask(go()).await.unwrap();
+        let answer =
+            World::of(language, [ScriptedReply::events(events)]).await.ask(go()).await.unwrap();
         assert_eq!(answer.stop, Stop::Length, "{language:?}");
     }
 }

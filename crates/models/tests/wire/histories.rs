@@ -4,26 +4,26 @@
 use std::sync::Arc;
 
 use offshoot_models::{Image, Message, ModelError, Part, Picture, ToolChoice, ToolResult, whole};
-use offshoot_wiretest::{Language, Reply, Say};
+use offshoot_wiretest::{ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::support::{World, after, call, tools};
 
-fn thinking() -> Vec<Say> {
+fn thinking() -> Vec<ReplyPart> {
     vec![
-        Say::thought("First this, ünd 🦀."),
-        Say::Hidden("sealed".to_owned()),
-        Say::text("I look."),
-        Say::thought("Now that."),
-        Say::call("call_1", "look", r#"{"path":"b","a":1}"#),
-        Say::call("call_2", "list", r#"{"path":"c"}"#),
+        ReplyPart::thought("First this, ünd 🦀."),
+        ReplyPart::Hidden("sealed".to_owned()),
+        ReplyPart::text("I look."),
+        ReplyPart::thought("Now that."),
+        ReplyPart::call("call_1", "look", r#"{"path":"b","a":1}"#),
+        ReplyPart::call("call_2", "list", r#"{"path":"c"}"#),
     ]
 }
 
 #[tokio::test]
 async fn thoughts_and_calls_come_back_as_they_were() {
-    for language in Language::ALL {
-        let replies = [language.reply(&thinking()), language.reply(&[Say::text("done")])];
+    for language in WireProtocol::ALL {
+        let replies = [language.reply(&thinking()), language.reply(&[ReplyPart::text("done")])];
         let world = World::of(language, replies).await;
         let first = call(vec![Message::user("go")]);
         let answer = world.ask(first.clone()).await.unwrap();
@@ -31,9 +31,9 @@ async fn thoughts_and_calls_come_back_as_they_were() {
         // The server has compared them; look once at the bytes too.
         let sent = &world.server.asked()[1].text;
         let signs: &[&str] = match language {
-            Language::Chat => &["First this, ünd 🦀."],
-            Language::Responses => &["+/Zz09==\"", "sealed", "\"id\":\"rs_", "\"id\":\"fc_"],
-            Language::Anthropic => &["+/Zz09==\"", "sealed", "redacted_thinking"],
+            WireProtocol::Chat => &["First this, ünd 🦀."],
+            WireProtocol::Responses => &["+/Zz09==\"", "sealed", "\"id\":\"rs_", "\"id\":\"fc_"],
+            WireProtocol::Anthropic => &["+/Zz09==\"", "sealed", "redacted_thinking"],
         };
         for sign in signs {
             assert!(sent.contains(sign), "{language:?}: {sign} is not in {sent}");
@@ -43,8 +43,8 @@ async fn thoughts_and_calls_come_back_as_they_were() {
 
 #[tokio::test]
 async fn a_history_is_the_same_after_it_was_stored() {
-    for language in Language::ALL {
-        let done = || language.reply(&[Say::text("done")]);
+    for language in WireProtocol::ALL {
+        let done = || language.reply(&[ReplyPart::text("done")]);
         let world = World::of(language, [language.reply(&thinking()), done(), done()]).await;
         let first = call(vec![Message::user("go")]);
         let next = after(first.clone(), world.ask(first).await.unwrap());
@@ -60,8 +60,8 @@ async fn a_history_is_the_same_after_it_was_stored() {
 
 #[tokio::test]
 async fn another_model_gets_no_thoughts_neither_as_such_nor_as_text() {
-    for language in Language::ALL {
-        let replies = [language.reply(&thinking()), language.reply(&[Say::text("done")])];
+    for language in WireProtocol::ALL {
+        let replies = [language.reply(&thinking()), language.reply(&[ReplyPart::text("done")])];
         let world = World::of(language, replies).await;
         let first = call(vec![Message::user("go")]);
         let next = after(first.clone(), world.ask(first).await.unwrap());
@@ -76,12 +76,13 @@ async fn another_model_gets_no_thoughts_neither_as_such_nor_as_text() {
 
 #[tokio::test]
 async fn another_provider_gets_the_same_conversation() {
-    for from in Language::ALL {
-        for to in Language::ALL.into_iter().filter(|to| *to != from) {
+    for from in WireProtocol::ALL {
+        for to in WireProtocol::ALL.into_iter().filter(|to| *to != from) {
             let world = World::of(from, [from.reply(&thinking())]).await;
             let first = call(vec![Message::user("go")]);
             let next = after(first.clone(), world.ask(first).await.unwrap());
-            let other = World::of(to, [to.reply(&[Say::text("done")])]).await.with_any_answers();
+            let other =
+                World::of(to, [to.reply(&[ReplyPart::text("done")])]).await.with_any_answers();
             assert_eq!(other.ask(next).await.unwrap().text(), "done", "{from:?} {to:?}");
             let sent = &other.server.asked()[0].text;
             assert!(!sent.contains("First this") && !sent.contains("sealed"), "{sent}");
@@ -96,7 +97,7 @@ async fn a_thought_that_nobody_signed_is_not_sent_as_text() {
         event(json!({"type": "content_block_delta", "index": index, "delta": delta}))
     };
     let thinking = json!({"type": "thinking", "thinking": ""});
-    let unsigned = Reply::events([
+    let unsigned = ScriptedReply::events([
         event(json!({"type": "message_start", "message": {"id": "m", "usage": {}}})),
         event(json!({"type": "content_block_start", "index": 0, "content_block": thinking})),
         delta(0, json!({"type": "thinking_delta", "thinking": "secretly"})),
@@ -104,8 +105,8 @@ async fn a_thought_that_nobody_signed_is_not_sent_as_text() {
         delta(1, json!({"type": "text_delta", "text": "Well."})),
         event(json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {}})),
     ]);
-    let replies = [unsigned, Language::Anthropic.reply(&[])];
-    let world = World::of(Language::Anthropic, replies).await.with_any_answers();
+    let replies = [unsigned, WireProtocol::Anthropic.reply(&[])];
+    let world = World::of(WireProtocol::Anthropic, replies).await.with_any_answers();
     let first = call(vec![Message::user("go")]);
     let answer = world.ask(first.clone()).await.unwrap();
     assert_eq!(crate::support::shown(&answer), ["thought secretly", "text Well."]);
@@ -116,13 +117,13 @@ async fn a_thought_that_nobody_signed_is_not_sent_as_text() {
 
 #[tokio::test]
 async fn bad_arguments_are_mended_for_the_provider_alone() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let says = [
-            Say::thought("hm"),
-            Say::call("call_1", "look", r#"{"path": "a", oops"#),
-            Say::call("call_2", "look", "nonsense"),
+            ReplyPart::thought("hm"),
+            ReplyPart::call("call_1", "look", r#"{"path": "a", oops"#),
+            ReplyPart::call("call_2", "look", "nonsense"),
         ];
-        let replies = [language.reply(&says), language.reply(&[Say::text("done")])];
+        let replies = [language.reply(&says), language.reply(&[ReplyPart::text("done")])];
         let world = World::of(language, replies).await;
         let first = call(vec![Message::user("go")]);
         let answer = world.ask(first.clone()).await.unwrap();
@@ -132,10 +133,13 @@ async fn bad_arguments_are_mended_for_the_provider_alone() {
 
 #[tokio::test]
 async fn ids_that_come_again_are_told_apart() {
-    for language in Language::ALL {
-        let says = [Say::call("call_1", "look", r#"{"path":"a"}"#)];
-        let replies =
-            [language.reply(&says), language.reply(&says), language.reply(&[Say::text("done")])];
+    for language in WireProtocol::ALL {
+        let says = [ReplyPart::call("call_1", "look", r#"{"path":"a"}"#)];
+        let replies = [
+            language.reply(&says),
+            language.reply(&says),
+            language.reply(&[ReplyPart::text("done")]),
+        ];
         let world = World::of(language, replies).await;
         let first = call(vec![Message::user("go")]);
         let second = after(first.clone(), world.ask(first).await.unwrap());
@@ -146,7 +150,7 @@ async fn ids_that_come_again_are_told_apart() {
 
 #[tokio::test]
 async fn a_notice_comes_after_all_results() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let world = World::of(language, [language.reply(&thinking()), language.reply(&[])]).await;
         let first = call(vec![Message::user("go")]);
         let mut next = after(first.clone(), world.ask(first).await.unwrap());
@@ -159,7 +163,7 @@ async fn a_notice_comes_after_all_results() {
 
 #[tokio::test]
 async fn a_call_without_a_result_is_never_sent() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let world = World::of(language, [language.reply(&thinking())]).await;
         let first = call(vec![Message::user("go")]);
         let mut next = after(first.clone(), world.ask(first).await.unwrap());
@@ -174,7 +178,7 @@ async fn a_call_without_a_result_is_never_sent() {
 
 #[tokio::test]
 async fn tools_are_sent_even_if_none_may_be_called() {
-    for language in Language::ALL {
+    for language in WireProtocol::ALL {
         let world = World::of(language, [language.reply(&thinking()), language.reply(&[])]).await;
         let first = call(vec![Message::user("go")]);
         let mut next = after(first.clone(), world.ask(first).await.unwrap());
@@ -191,8 +195,9 @@ async fn tools_are_sent_even_if_none_may_be_called() {
 #[tokio::test]
 async fn results_may_fail_and_hold_pictures() {
     let png = "iVBORw0KGgo=";
-    for language in Language::ALL {
-        let says = [Say::call("call_1", "look", "{}"), Say::call("call_2", "look", "{}")];
+    for language in WireProtocol::ALL {
+        let says =
+            [ReplyPart::call("call_1", "look", "{}"), ReplyPart::call("call_2", "look", "{}")];
         let world = World::of(language, [language.reply(&says), language.reply(&[])]).await;
         let mut next = call(vec![Message::user("go")]);
         let answer = world.ask(next.clone()).await.unwrap();
@@ -218,7 +223,7 @@ async fn results_may_fail_and_hold_pictures() {
         let text = body.to_string();
         assert_eq!(text.matches(png).count(), 2, "{language:?}: {text}");
         assert!(text.contains("there is no such file"));
-        if language == Language::Anthropic {
+        if language == WireProtocol::Anthropic {
             assert_eq!(body["messages"][2]["content"][0]["is_error"], json!(true));
         }
     }
@@ -226,8 +231,9 @@ async fn results_may_fail_and_hold_pictures() {
 
 #[tokio::test]
 async fn an_answer_of_nothing_leaves_no_hole() {
-    for language in Language::ALL {
-        let world = World::of(language, [Reply::clone(&language.reply(&[])), language.reply(&[])]);
+    for language in WireProtocol::ALL {
+        let world =
+            World::of(language, [ScriptedReply::clone(&language.reply(&[])), language.reply(&[])]);
         let world = world.await;
         let first = call(vec![Message::user("go")]);
         let answer = world.ask(first.clone()).await.unwrap();
@@ -242,9 +248,10 @@ async fn nothing_blank_is_sent() {
         media_type: "image/png".to_owned(),
         picture: Picture::Base64("iVBORw0KGgo=".to_owned()),
     };
-    for language in Language::ALL {
-        let says = [Say::call("call_1", "look", "{}"), Say::call("call_2", "look", "{}")];
-        let replies = [language.reply(&says), language.reply(&[Say::text("done")])];
+    for language in WireProtocol::ALL {
+        let says =
+            [ReplyPart::call("call_1", "look", "{}"), ReplyPart::call("call_2", "look", "{}")];
+        let replies = [language.reply(&says), language.reply(&[ReplyPart::text("done")])];
         let world = World::of(language, replies).await;
         let first = call(vec![Message::user("go")]);
         let mut next = after(first.clone(), world.ask(first).await.unwrap());

@@ -5,6 +5,7 @@
 
 mod answers;
 mod aside;
+mod documented;
 mod faults;
 mod histories;
 mod requests;

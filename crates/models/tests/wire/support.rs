@@ -4,31 +4,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_models::{
-    Answer, Call, Keys, Message, Model, ModelError, ModelName, Models, Part, Patience, Pieces,
-    ToolResult, ToolSpec, whole,
+    Answer, AnswerStream, Call, Keys, Message, Model, ModelError, ModelName, Models, Part,
+    Timeouts, ToolResult, ToolSpec, whole,
 };
-use offshoot_wiretest::{Language, Reply, Server};
+use offshoot_wiretest::{ScriptedReply, Server, WireProtocol};
 use serde_json::json;
 
 /// A model and the server that it asks.
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) models: Models,
-    pub(crate) language: Language,
+    pub(crate) language: WireProtocol,
 }
 
-pub(crate) fn provider(language: Language) -> &'static str {
+pub(crate) fn provider(language: WireProtocol) -> &'static str {
     match language {
-        Language::Chat => "openai",
-        Language::Responses => "openai-responses",
-        Language::Anthropic => "anthropic",
+        WireProtocol::Chat => "openai",
+        WireProtocol::Responses => "openai-responses",
+        WireProtocol::Anthropic => "anthropic",
     }
 }
 
 /// Keys that lead to this address.
 pub(crate) fn keys(address: &str) -> Keys {
     let address = address.to_owned();
-    Keys::found(move |name| match name {
+    Keys::from_lookup(move |name| match name {
         "OPENAI_BASE_URL" => Some(format!("{address}/v1")),
         "ANTHROPIC_BASE_URL" | "GOOGLE_GEMINI_BASE_URL" | "OLLAMA_HOST" => Some(address.clone()),
         name if name.ends_with("_API_KEY") => Some("sk-very-secret".to_owned()),
@@ -37,7 +37,10 @@ pub(crate) fn keys(address: &str) -> Keys {
 }
 
 impl World {
-    pub(crate) async fn of(language: Language, replies: impl IntoIterator<Item = Reply>) -> Self {
+    pub(crate) async fn of(
+        language: WireProtocol,
+        replies: impl IntoIterator<Item = ScriptedReply>,
+    ) -> Self {
         let server = Server::of(replies).await.unwrap();
         Self { server, models: Models::default(), language }
     }
@@ -51,7 +54,7 @@ impl World {
 
     /// The same, with little patience.
     #[must_use]
-    pub(crate) fn hurried(mut self, patience: Patience) -> Self {
+    pub(crate) fn hurried(mut self, patience: Timeouts) -> Self {
         self.models = Models::new(patience);
         self
     }
@@ -65,7 +68,7 @@ impl World {
         self.model_named("test-model")
     }
 
-    pub(crate) fn pieces(&self, call: Call) -> Pieces {
+    pub(crate) fn pieces(&self, call: Call) -> AnswerStream {
         self.model().call(call)
     }
 
@@ -75,9 +78,9 @@ impl World {
 }
 
 /// Little patience of one kind, and very much of the others.
-pub(crate) fn patience(change: impl FnOnce(&mut Patience)) -> Patience {
+pub(crate) fn patience(change: impl FnOnce(&mut Timeouts)) -> Timeouts {
     let long = Duration::from_secs(3_600);
-    let mut patience = Patience { first: long, next: long, word: long };
+    let mut patience = Timeouts { first: long, next: long, word: long };
     change(&mut patience);
     patience
 }

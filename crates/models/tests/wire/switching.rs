@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use offshoot_models::{Call, Message, Models, whole};
-use offshoot_wiretest::{Language, Reply, Say, Server};
+use offshoot_wiretest::{ReplyPart, ScriptedReply, Server, WireProtocol};
 use parking_lot::Mutex;
 use proptest::prelude::*;
 
@@ -13,9 +13,9 @@ use crate::support::{after, call, keys, provider};
 /// One answer, and who gives it.
 #[derive(Clone, Debug)]
 struct Turn {
-    language: Language,
+    language: WireProtocol,
     model: u8,
-    says: Vec<Say>,
+    says: Vec<ReplyPart>,
     stored: bool,
 }
 
@@ -23,7 +23,7 @@ fn text() -> impl Strategy<Value = String> {
     prop_oneof!["[a-z]{1,12}", "[ -~äöü🦀你]{0,20}x", Just("<notice>&amp;\n\n\"".to_owned())]
 }
 
-fn say() -> impl Strategy<Value = Say> {
+fn say() -> impl Strategy<Value = ReplyPart> {
     let id = prop_oneof!["call_[1-3]", "toolu_[a-z]{4}", Just("call|ä 1".to_owned())];
     let arguments = prop_oneof![
         Just("{}".to_owned()),
@@ -33,31 +33,32 @@ fn say() -> impl Strategy<Value = Say> {
         Just(String::new()),
     ];
     prop_oneof![
-        2 => text().prop_map(Say::Text),
-        2 => text().prop_map(Say::Thought),
-        1 => "[a-z]{8}".prop_map(Say::Hidden),
+        2 => text().prop_map(ReplyPart::Text),
+        2 => text().prop_map(ReplyPart::Thought),
+        1 => "[a-z]{8}".prop_map(ReplyPart::Hidden),
         3 => (id, "look|list", arguments)
-            .prop_map(|(id, name, arguments)| Say::Call { id, name, arguments }),
+            .prop_map(|(id, name, arguments)| ReplyPart::Call { id, name, arguments }),
     ]
 }
 
 fn turn() -> impl Strategy<Value = Turn> {
     let says = prop::collection::vec(say(), 0..6);
-    let parts = (prop::sample::select(&Language::ALL[..]), 0..2_u8, says, any::<bool>());
+    let parts = (prop::sample::select(&WireProtocol::ALL[..]), 0..2_u8, says, any::<bool>());
     parts.prop_map(|(language, model, says, stored)| {
         // A provider's own ids are in its own form, and unique in an answer.
         let mut seen = std::collections::HashSet::new();
-        let own = |say: &Say| match say {
-            Say::Call { id, .. } => {
-                let legal = language != Language::Anthropic || id.is_ascii() && !id.contains('|');
+        let own = |say: &ReplyPart| match say {
+            ReplyPart::Call { id, .. } => {
+                let legal =
+                    language != WireProtocol::Anthropic || id.is_ascii() && !id.contains('|');
                 legal && seen.insert(id.clone())
             }
             _ => true,
         };
         let mut says: Vec<_> = says.into_iter().filter(own).collect();
         // What Responses think leads to something.
-        let idle = |say: &Say| matches!(say, Say::Thought(_) | Say::Hidden(_));
-        while language == Language::Responses && says.last().is_some_and(idle) {
+        let idle = |say: &ReplyPart| matches!(say, ReplyPart::Thought(_) | ReplyPart::Hidden(_));
+        while language == WireProtocol::Responses && says.last().is_some_and(idle) {
             says.pop();
         }
         Turn { language, model, says, stored }
@@ -65,7 +66,7 @@ fn turn() -> impl Strategy<Value = Turn> {
 }
 
 async fn converse(turns: Vec<Turn>) -> Result<(), String> {
-    let next: Arc<Mutex<Option<Reply>>> = Arc::default();
+    let next: Arc<Mutex<Option<ScriptedReply>>> = Arc::default();
     let script = next.clone();
     let server = Server::start(move |_| script.lock().take().unwrap_or_default()).await;
     let server = server.map_err(|error| error.to_string())?;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use offshoot_wiretest::{Asked, Language, Reply, Say};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
@@ -16,22 +16,26 @@ pub(crate) fn careful(world: &World) {
     std::fs::write(agents.join("careful.md"), text).unwrap();
 }
 
-fn sends(name: &str) -> Reply {
+fn sends(name: &str) -> ScriptedReply {
     let arguments = json!({"name": name, "task": format!("I am {name}.")});
-    Language::Chat.reply(&[Say::call(name, "spawn_agent", &arguments.to_string())])
+    WireProtocol::Chat.reply(&[ReplyPart::call(name, "spawn_agent", &arguments.to_string())])
 }
 
-fn counts(path: &str) -> Reply {
-    Language::Chat.reply(&[Say::call("count", "survey", &json!({"path": path}).to_string())])
+fn counts(path: &str) -> ScriptedReply {
+    WireProtocol::Chat.reply(&[ReplyPart::call(
+        "count",
+        "survey",
+        &json!({"path": path}).to_string(),
+    )])
 }
 
-fn is_home(asked: &Asked, name: &str) -> bool {
+fn is_home(asked: &ReceivedRequest, name: &str) -> bool {
     let home = format!("<notice kind=\"result\" task=\"{name}\"");
     talk(asked).iter().any(|(_, text)| text.contains(&home))
 }
 
 /// What the last thing said to a model is.
-fn last(asked: &Asked) -> String {
+fn last(asked: &ReceivedRequest) -> String {
     talk(asked).last().map(|(_, text)| text.clone()).unwrap_or_default()
 }
 
@@ -279,8 +283,9 @@ fn ids_are_completed() {
 fn whoever_asks_for_several_things_must_be_answered_by_their_ids() {
     let world = World::new();
     let model = Model::new(|asked| match talk(asked).len() {
-        1 => Language::Chat.reply(
-            &["a", "b"].map(|path| Say::call(path, "survey", &json!({"path": path}).to_string())),
+        1 => WireProtocol::Chat.reply(
+            &["a", "b"]
+                .map(|path| ReplyPart::call(path, "survey", &json!({"path": path}).to_string())),
         ),
         _ => says("Done."),
     });
@@ -316,7 +321,7 @@ fn obedient() -> Model {
                 Some((_, line)) => {
                     let command = line.split(" END").next().unwrap_or_default();
                     let arguments = json!({"command": command}).to_string();
-                    Language::Chat.reply(&[Say::call("run", "run_command", &arguments)])
+                    WireProtocol::Chat.reply(&[ReplyPart::call("run", "run_command", &arguments)])
                 }
                 None => says("I wait."),
             },

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use offshoot_wiretest::{Asked, Language, Reply, Say};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
@@ -41,12 +41,12 @@ fn project(world: &World) -> PathBuf {
     folder
 }
 
-fn call(tool: &str, arguments: Value) -> Say {
-    Say::call(tool, tool, &arguments.to_string())
+fn call(tool: &str, arguments: Value) -> ReplyPart {
+    ReplyPart::call(tool, tool, &arguments.to_string())
 }
 
-fn calls<const N: usize>(calls: [(&str, Value); N]) -> Reply {
-    Language::Chat.reply(&calls.map(|(tool, arguments)| call(tool, arguments)))
+fn calls<const N: usize>(calls: [(&str, Value); N]) -> ScriptedReply {
+    WireProtocol::Chat.reply(&calls.map(|(tool, arguments)| call(tool, arguments)))
 }
 
 /// What stands between two texts.
@@ -54,7 +54,7 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
 }
 
-fn lead(said: &[(String, String)]) -> Reply {
+fn lead(said: &[(String, String)]) -> ScriptedReply {
     let all: String = said.iter().map(|(_, text)| text.as_str()).collect();
     let answers = said.iter().filter(|(role, _)| role == "assistant").count();
     let branch = between(&all, "branch=\"", "\"");
@@ -79,7 +79,7 @@ fn lead(said: &[(String, String)]) -> Reply {
     }
 }
 
-fn fixer(said: &[(String, String)]) -> Reply {
+fn fixer(said: &[(String, String)]) -> ScriptedReply {
     let edit = |path: &str| json!({"path": path, "old": "goodbye", "new": "hello"});
     match said.iter().filter(|(role, _)| role == "assistant").count() {
         0 => calls([("read", json!({"path": "one.txt"})), ("read", json!({"path": "two.txt"}))]),
@@ -97,7 +97,7 @@ fn fixer(said: &[(String, String)]) -> Reply {
     }
 }
 
-fn answer(asked: &Asked) -> Reply {
+fn answer(asked: &ReceivedRequest) -> ScriptedReply {
     let said = talk(asked);
     match said[0].1.contains("Greet.") {
         true => lead(&said),

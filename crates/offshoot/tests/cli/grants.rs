@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
@@ -16,7 +16,7 @@ fn writer() -> Model {
             calls += 1;
             let arguments = json!({"path": format!("{calls}.txt"), "content": "hello\n"});
             let id = format!("call-{calls}");
-            Language::Chat.reply(&[Say::call(&id, "write", &arguments.to_string())])
+            WireProtocol::Chat.reply(&[ReplyPart::call(&id, "write", &arguments.to_string())])
         }
         false => says("Written."),
     })
@@ -68,7 +68,11 @@ fn runner() -> Model {
         match said.len() {
             1 => {
                 let arguments = json!({"command": said[0].1});
-                Language::Chat.reply(&[Say::call("run", "run_command", &arguments.to_string())])
+                WireProtocol::Chat.reply(&[ReplyPart::call(
+                    "run",
+                    "run_command",
+                    &arguments.to_string(),
+                )])
             }
             _ => says("Done."),
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use offshoot_wiretest::{Asked, Language, Reply, Say, Server};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, Server, WireProtocol};
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
@@ -20,7 +20,9 @@ pub(crate) struct Model {
 
 impl Model {
     /// One that answers every request as this says.
-    pub(crate) fn new(script: impl FnMut(&Asked) -> Reply + Send + 'static) -> Self {
+    pub(crate) fn new(
+        script: impl FnMut(&ReceivedRequest) -> ScriptedReply + Send + 'static,
+    ) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let server = runtime.block_on(Server::start(script)).unwrap();
         Self { server, runtime }
@@ -65,7 +67,7 @@ impl Model {
     }
 
     /// What it was asked so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.server.asked()
     }
 
@@ -81,17 +83,17 @@ impl Model {
 }
 
 /// An answer of this text.
-pub(crate) fn says(text: &str) -> Reply {
-    Language::Chat.reply(&[Say::text(text)])
+pub(crate) fn says(text: &str) -> ScriptedReply {
+    WireProtocol::Chat.reply(&[ReplyPart::text(text)])
 }
 
 /// An answer that does not come.
-pub(crate) fn hangs() -> Reply {
-    Reply::begun([]).then_hang()
+pub(crate) fn hangs() -> ScriptedReply {
+    ScriptedReply::begun([]).then_hang()
 }
 
 /// What was said in a conversation: by whom, and what.
-pub(crate) fn talk(asked: &Asked) -> Vec<(String, String)> {
+pub(crate) fn talk(asked: &ReceivedRequest) -> Vec<(String, String)> {
     let messages = asked.body["messages"].as_array().unwrap().iter();
     let said = messages.map(|message| {
         let text = match &message["content"] {

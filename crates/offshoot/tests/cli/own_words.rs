@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, says, talk};
@@ -19,12 +19,12 @@ fn s7_3_an_agent_writes_neither_the_profiles_of_a_person_nor_the_list_of_trusted
         }
         let write = |path: &str| {
             let write = json!({"path": path, "content": "x"});
-            Say::call(path, "write", &write.to_string())
+            ReplyPart::call(path, "write", &write.to_string())
         };
         let line =
             json!({"command": format!("mkdir -p {0} && cp -r {0} taken", "config/offshoot")});
-        let run = Say::call("run", "run_command", &line.to_string());
-        Language::Chat.reply(&[write(places[0]), write(places[1]), run])
+        let run = ReplyPart::call("run", "run_command", &line.to_string());
+        WireProtocol::Chat.reply(&[write(places[0]), write(places[1]), run])
     });
     // It works in the folder that holds them, as an agent in one's home does.
     model.done(&world, &["run", "--mode", "auto", "Go."]);
@@ -57,7 +57,7 @@ fn isolated(world: &World, repository: &Path, line: String) -> Said {
     let model = Model::new(move |asked| {
         let said = talk(asked);
         let call = |tool: &str, arguments: serde_json::Value| {
-            Language::Chat.reply(&[Say::call(tool, tool, &arguments.to_string())])
+            WireProtocol::Chat.reply(&[ReplyPart::call(tool, tool, &arguments.to_string())])
         };
         match (said[0].1.contains("Child."), said.len()) {
             (false, 1) => call("spawn_agent", json!({"task": "Child.", "isolation": "worktree"})),
@@ -108,7 +108,7 @@ fn s7_3_an_agent_that_is_called_like_what_another_asked_for_is_not_meant_by_that
     let model = Model::new(|asked| {
         let said = talk(asked);
         let call = |tool: &str, arguments: serde_json::Value| {
-            Language::Chat.reply(&[Say::call(tool, tool, &arguments.to_string())])
+            WireProtocol::Chat.reply(&[ReplyPart::call(tool, tool, &arguments.to_string())])
         };
         match (said[0].1.contains("Child."), said.len()) {
             (false, 1) => call("spawn_agent", json!({"task": "Child.", "name": "5a907e-1"})),

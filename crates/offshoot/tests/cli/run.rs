@@ -2,7 +2,7 @@
 
 use std::process::Stdio;
 
-use offshoot_wiretest::{Language, Reply, Say};
+use offshoot_wiretest::{ReplyPart, ScriptedReply, WireProtocol};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -84,7 +84,8 @@ fn one_that_is_left_alone_can_be_waited_for() {
 
 #[test]
 fn one_that_fails_says_why_and_nothing_on_the_standard_output() {
-    let refuse = |_: &_| Reply::status(400, &[], &json!({"error": {"message": "no such thing"}}));
+    let refuse =
+        |_: &_| ScriptedReply::status(400, &[], &json!({"error": {"message": "no such thing"}}));
     let (world, model) = (World::new(), Model::new(refuse));
     let said = model.run(&world, &["run", "Do it."]);
     assert_eq!((said.out.as_str(), said.code), ("", 1), "{said:?}");
@@ -125,9 +126,9 @@ fn those_it_sends_off_are_shown_and_waited_for_and_told_of_once() {
                 ("Lead.", 1, _) => {
                     let send = |name: &str| {
                         let arguments = json!({"name": name, "task": format!("Count {name}.")});
-                        Say::call(name, "spawn_agent", &arguments.to_string())
+                        ReplyPart::call(name, "spawn_agent", &arguments.to_string())
                     };
-                    Language::Chat.reply(&[send("ants"), send("bees")])
+                    WireProtocol::Chat.reply(&[send("ants"), send("bees")])
                 }
                 ("Lead.", _, 2) => says("Both are home."),
                 ("Lead.", ..) => says("Waiting."),
@@ -158,7 +159,7 @@ fn s11_6_when_the_lead_waits_it_is_told_what_still_runs() {
             match (said[0].1.as_str(), said.len()) {
                 ("Lead.", 1) => {
                     let arguments = json!({"name": "ants", "task": "Count."}).to_string();
-                    Language::Chat.reply(&[Say::call("c", "spawn_agent", &arguments)])
+                    WireProtocol::Chat.reply(&[ReplyPart::call("c", "spawn_agent", &arguments)])
                 }
                 ("Lead.", _) if home => says("It was stopped."),
                 ("Lead.", _) => says("All is counted, believe me."),
@@ -180,7 +181,7 @@ fn s11_6_what_the_lead_runs_itself_is_not_told_as_left_running_and_a_failure_is_
     let model = Model::new(|asked| match talk(asked).len() {
         1 => {
             let arguments = json!({"command": "exit 7"}).to_string();
-            Language::Chat.reply(&[Say::call("c", "run_command", &arguments)])
+            WireProtocol::Chat.reply(&[ReplyPart::call("c", "run_command", &arguments)])
         }
         _ => says("It failed."),
     });
@@ -224,7 +225,7 @@ fn an_answer_of_megabytes_is_printed_whole() {
         event(&json!({"index": 0, "delta": {}, "finish_reason": "stop"})),
         "data: [DONE]\n\n".to_owned(),
     ];
-    let (world, model) = (World::new(), Model::new(move |_| Reply::events(events.clone())));
+    let (world, model) = (World::new(), Model::new(move |_| ScriptedReply::events(events.clone())));
     let said = model.run(&world, &["run", "--session", "s", "Do it."]);
     assert_eq!((said.out.len(), said.code), ((3 << 20) + 1, 0), "{}", said.err);
     let listed = world.done(&["--session", "s", "tasks", "ls", "--all"]);

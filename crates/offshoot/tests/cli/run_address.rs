@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{KEY, Model, hangs, says, talk};
@@ -87,9 +87,9 @@ fn s9_3_those_it_sent_off_keep_to_their_addresses_too() {
                     if !more.is_empty() {
                         arguments["model"] = more.into();
                     }
-                    Say::call(name, "spawn_agent", &arguments.to_string())
+                    ReplyPart::call(name, "spawn_agent", &arguments.to_string())
                 };
-                Language::Chat.reply(&[send("ants", ""), send("bees", "ollama/test")])
+                WireProtocol::Chat.reply(&[send("ants", ""), send("bees", "ollama/test")])
             }
             ("Lead.", _, 2) => says("Both are home."),
             ("Lead.", ..) => says("Waiting."),
@@ -136,7 +136,7 @@ fn s9_4_a_child_that_is_waited_for_is_found_again_while_it_lacks_its_address() {
             let bees = json!({
                 "name": "bees", "task": "Count.", "model": "ollama/test", "background": false,
             });
-            Language::Chat.reply(&[Say::call("1", "spawn_agent", &bees.to_string())])
+            WireProtocol::Chat.reply(&[ReplyPart::call("1", "spawn_agent", &bees.to_string())])
         }
         _ => says(&talk(asked).pop().unwrap().1),
     });

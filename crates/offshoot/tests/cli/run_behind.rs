@@ -2,7 +2,7 @@
 //! is left out without a word.
 
 use offshoot::core::Stamp;
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -22,13 +22,15 @@ fn behind(meanwhile: impl FnOnce(&World)) -> Said {
             let ants = json!({"name": "ants", "task": "Count ants."}).to_string();
             let send = |number: usize| {
                 let bee = json!({"name": format!("bee-{number}x"), "task": format!("{number}")});
-                Say::call(&number.to_string(), "spawn_agent", &bee.to_string())
+                ReplyPart::call(&number.to_string(), "spawn_agent", &bee.to_string())
             };
             let is_last = |what: &str| said.last().is_some_and(|(_, text)| text.contains(what));
             match (said[0].1.as_str(), said.len()) {
-                ("Lead.", 1) => Language::Chat.reply(&[Say::call("c", "spawn_agent", &ants)]),
+                ("Lead.", 1) => {
+                    WireProtocol::Chat.reply(&[ReplyPart::call("c", "spawn_agent", &ants)])
+                }
                 ("Lead.", _) if is_last("outcome=\"cancelled\"") => {
-                    Language::Chat.reply(&(0..BEES).map(send).collect::<Vec<_>>())
+                    WireProtocol::Chat.reply(&(0..BEES).map(send).collect::<Vec<_>>())
                 }
                 ("Lead.", _) => says("Done."),
                 ("Count ants.", _) => hangs(),

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::process::Stdio;
 
-use offshoot_wiretest::{Asked, Language, Say};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
@@ -43,9 +43,9 @@ fn s9_3_those_it_sent_off_go_on_too_and_are_told_of_once() {
                 ("Lead.", 1, _) => {
                     let send = |name: &str| {
                         let arguments = json!({"name": name, "task": format!("Count {name}.")});
-                        Say::call(name, "spawn_agent", &arguments.to_string())
+                        ReplyPart::call(name, "spawn_agent", &arguments.to_string())
                     };
-                    Language::Chat.reply(&[send("ants"), send("bees")])
+                    WireProtocol::Chat.reply(&[send("ants"), send("bees")])
                 }
                 ("Lead.", _, 2) => says("Both are home."),
                 ("Lead.", ..) => says("Waiting."),
@@ -69,7 +69,7 @@ fn s9_3_those_it_sent_off_go_on_too_and_are_told_of_once() {
 }
 
 /// How often something is said in a conversation.
-fn told(asked: &Asked, what: &str) -> usize {
+fn told(asked: &ReceivedRequest, what: &str) -> usize {
     talk(asked).iter().map(|(_, text)| text.matches(what).count()).sum()
 }
 
@@ -131,7 +131,11 @@ fn an_agent_at_work_keeps_a_daemon_that_nobody_visits() {
         Model::new(move |_| {
             asked += 1;
             match asked {
-                ..50 => Language::Chat.reply(&[Say::call(&format!("{asked}"), "list_tasks", "{}")]),
+                ..50 => WireProtocol::Chat.reply(&[ReplyPart::call(
+                    &format!("{asked}"),
+                    "list_tasks",
+                    "{}",
+                )]),
                 _ => says("At last."),
             }
         }),

@@ -1,7 +1,7 @@
 //! `offshoot run` in a session whose agent is at work already: others wait for
 //! it, too.
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn busy() -> Model {
         let said = talk(asked);
         let ants = json!({"name": "ants", "task": "Count."}).to_string();
         match (said[0].1.as_str(), said.len()) {
-            ("Lead.", 1) => Language::Chat.reply(&[Say::call("c", "spawn_agent", &ants)]),
+            ("Lead.", 1) => WireProtocol::Chat.reply(&[ReplyPart::call("c", "spawn_agent", &ants)]),
             _ if said.iter().any(|(_, text)| text.contains("Well?")) => says("At last."),
             _ => hangs(),
         }

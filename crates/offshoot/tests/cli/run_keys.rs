@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use offshoot_wiretest::Reply;
+use offshoot_wiretest::ScriptedReply;
 use serde_json::json;
 
 use crate::model::{KEY, Model, hangs, says};
@@ -56,7 +56,7 @@ fn a_key_is_shown_and_kept_nowhere_even_if_the_provider_repeats_it() {
             let told = format!("Incorrect API key provided: {KEY}.");
             match asked {
                 1 => says("one"),
-                _ => Reply::status(401, &[], &json!({"error": {"message": told}})),
+                _ => ScriptedReply::status(401, &[], &json!({"error": {"message": told}})),
             }
         }),
     );

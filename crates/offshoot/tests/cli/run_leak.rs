@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::process::Command;
 
-use offshoot_wiretest::{Asked, Language, Reply, Say};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::json;
 
 use crate::model::{KEY, Model};
@@ -12,21 +12,21 @@ use crate::support::{Said, World};
 
 #[test]
 fn no_fault_of_a_chat_leaves_the_key_anywhere() {
-    leaves_no_key(Language::Chat);
+    leaves_no_key(WireProtocol::Chat);
 }
 
 #[test]
 fn no_fault_of_responses_leaves_the_key_anywhere() {
-    leaves_no_key(Language::Responses);
+    leaves_no_key(WireProtocol::Responses);
 }
 
 #[test]
 fn no_fault_of_anthropic_leaves_the_key_anywhere() {
-    leaves_no_key(Language::Anthropic);
+    leaves_no_key(WireProtocol::Anthropic);
 }
 
 /// Has one agent for each fault, which meets it once.
-fn leaves_no_key(language: Language) {
+fn leaves_no_key(language: WireProtocol) {
     let faults = faults(language);
     let errands: Vec<String> =
         (0..faults.len()).map(|number| format!("errand-{number}.")).collect();
@@ -59,40 +59,40 @@ fn leaves_no_key(language: Language) {
 
 /// Answers each errand with its fault, and then as it should.
 fn script(
-    language: Language,
-    faults: Vec<Reply>,
+    language: WireProtocol,
+    faults: Vec<ScriptedReply>,
     errands: Vec<String>,
-) -> impl FnMut(&Asked) -> Reply + Send + 'static {
+) -> impl FnMut(&ReceivedRequest) -> ScriptedReply + Send + 'static {
     let mut met = HashSet::new();
     move |asked| {
         let number = errands.iter().position(|errand| asked.text.contains(errand)).unwrap();
         match met.insert(number) {
             true => faults[number].clone(),
-            false => language.reply(&[Say::text("Done.")]),
+            false => language.reply(&[ReplyPart::text("Done.")]),
         }
     }
 }
 
 /// What can go wrong, each with the key in it.
-fn faults(language: Language) -> Vec<Reply> {
+fn faults(language: WireProtocol) -> Vec<ScriptedReply> {
     let words = format!("boom {KEY}\n2026-01-01 ERROR forged {}\u{7}{}", &KEY[..5], &KEY[5..]);
     let error = json!({"error": {"message": words, "type": "server_error", "code": 500}});
     let event = match language {
-        Language::Chat => error.clone(),
-        Language::Responses => {
+        WireProtocol::Chat => error.clone(),
+        WireProtocol::Responses => {
             json!({"type": "error", "code": "server_error", "message": words, "param": KEY})
         }
-        Language::Anthropic => {
+        WireProtocol::Anthropic => {
             json!({"type": "error", "error": {"type": "overloaded_error", "message": words}})
         }
     };
-    let begun = || language.reply(&[Say::text("a longer answer in several pieces")]).only(3);
+    let begun = || language.reply(&[ReplyPart::text("a longer answer in several pieces")]).only(3);
     let page = format!("<html><title>{KEY}</title>{words}</html>");
     let html = |status: u16| {
         let kind = format!("text/html; of={KEY}");
         let length = page.len();
         let head = format!("HTTP/1.1 {status} {KEY}\r\ncontent-type: {kind}");
-        Reply::raw(format!("{head}\r\ncontent-length: {length}\r\n\r\n{page}"))
+        ScriptedReply::raw(format!("{head}\r\ncontent-length: {length}\r\n\r\n{page}"))
     };
     let headers = [("x-request-id", KEY), ("www-authenticate", KEY), ("set-cookie", KEY)];
     let broken = format!("data: {{\"{KEY}\": broken\n\n");
@@ -100,27 +100,31 @@ fn faults(language: Language) -> Vec<Reply> {
         begun().then_event(&event).then_end(),
         begun().then_event(&json!({ KEY: KEY, "error": KEY })).then_end(),
         begun().then_event(&event).then_cut(),
-        Reply::events([broken.clone()]),
-        Reply::begun([broken]).then_cut(),
-        Reply::status(500, &headers, &error),
-        Reply::status(400, &headers, &error),
-        Reply::status(401, &headers, &error),
-        Reply::status(429, &[("retry-after", KEY)], &error),
-        Reply::status(307, &[("location", &format!("http://127.0.0.1:9/?key={KEY}"))], &json!({})),
+        ScriptedReply::events([broken.clone()]),
+        ScriptedReply::begun([broken]).then_cut(),
+        ScriptedReply::status(500, &headers, &error),
+        ScriptedReply::status(400, &headers, &error),
+        ScriptedReply::status(401, &headers, &error),
+        ScriptedReply::status(429, &[("retry-after", KEY)], &error),
+        ScriptedReply::status(
+            307,
+            &[("location", &format!("http://127.0.0.1:9/?key={KEY}"))],
+            &json!({}),
+        ),
         html(200),
         html(404),
         html(503),
-        Reply::raw(format!("HTTP/1.1 2x0 {KEY}\r\n{KEY}\r\n\r\n{KEY}")),
+        ScriptedReply::raw(format!("HTTP/1.1 2x0 {KEY}\r\n{KEY}\r\n\r\n{KEY}")),
     ]
 }
 
 /// The program, which finds the model and its key.
-fn command(language: Language, world: &World, model: &Model, args: &[&str]) -> Command {
+fn command(language: WireProtocol, world: &World, model: &Model, args: &[&str]) -> Command {
     let mut command = model.command(world, args);
     let name = match language {
-        Language::Chat => "openai/test",
-        Language::Responses => "openai-responses/test",
-        Language::Anthropic => "anthropic/test",
+        WireProtocol::Chat => "openai/test",
+        WireProtocol::Responses => "openai-responses/test",
+        WireProtocol::Anthropic => "anthropic/test",
     };
     command.env("OFFSHOOT_MODEL", name);
     command.env("ANTHROPIC_API_KEY", KEY).env("ANTHROPIC_BASE_URL", model.address());

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use offshoot_wiretest::Reply;
+use offshoot_wiretest::ScriptedReply;
 use serde_json::{Value, json};
 
 use crate::model::{KEY, Model, hangs, says};
@@ -22,7 +22,9 @@ fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
             let well = well.clone();
             move |_| match well.load(Ordering::Relaxed) {
                 true => says("Done."),
-                false => Reply::status(500, &[], &error(&format!("{KEY}: the disk is full"))),
+                false => {
+                    ScriptedReply::status(500, &[], &error(&format!("{KEY}: the disk is full")))
+                }
             }
         }),
     );
@@ -44,7 +46,7 @@ fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
 
 #[test]
 fn s8_4_whoever_waits_at_the_gate_says_why_and_until_when() {
-    let limit = |_: &_| Reply::status(429, &[("retry-after", "600")], &error("slow down"));
+    let limit = |_: &_| ScriptedReply::status(429, &[("retry-after", "600")], &error("slow down"));
     let (world, model) = (World::new(), Model::new(limit));
     let mut run = Started::new(model.command(&world, &["run", "--session", "s", "Do it."]));
     run.until_remark("lead: held back by openai: it limits the rate of calls, the next try in ");

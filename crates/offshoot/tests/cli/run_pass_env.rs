@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use offshoot_sandbox::probe;
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, says};
@@ -26,7 +26,7 @@ fn trying() -> Model {
             }
             _ => {
                 let arguments = json!({ "command": TRIES }).to_string();
-                Language::Chat.reply(&[Say::call("call", "run_command", &arguments)])
+                WireProtocol::Chat.reply(&[ReplyPart::call("call", "run_command", &arguments)])
             }
         }
     })

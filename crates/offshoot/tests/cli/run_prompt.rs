@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command};
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -104,8 +104,8 @@ fn run(world: &World, model: &Model) -> Sitting {
 /// A lead that counts two folders with one answer.
 fn two(paths: [&'static str; 2]) -> Model {
     Model::new(move |asked| match talk(asked).len() {
-        1 => Language::Chat.reply(&paths.map(|path| {
-            Say::call(path, "survey", &json!({"path": path, "deep": true}).to_string())
+        1 => WireProtocol::Chat.reply(&paths.map(|path| {
+            ReplyPart::call(path, "survey", &json!({"path": path, "deep": true}).to_string())
         })),
         _ => {
             let said = talk(asked);

@@ -1,26 +1,26 @@
 //! `offshoot run`, one of whose agents asks something.
 
-use offshoot_wiretest::{Asked, Language, Reply, Say};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
 use crate::support::{Started, World};
 
-fn sends<const N: usize>(names: [&str; N]) -> Reply {
+fn sends<const N: usize>(names: [&str; N]) -> ScriptedReply {
     let calls = names.map(|name| {
         let arguments = json!({"name": name, "task": format!("Count {name}.")});
-        Say::call(name, "spawn_agent", &arguments.to_string())
+        ReplyPart::call(name, "spawn_agent", &arguments.to_string())
     });
-    Language::Chat.reply(&calls)
+    WireProtocol::Chat.reply(&calls)
 }
 
 /// The ants ask which ones, and say what they were told.
-fn ants(asked: &Asked) -> Reply {
+fn ants(asked: &ReceivedRequest) -> ScriptedReply {
     let said = talk(asked);
     match said.len() {
         1 => {
             let question = json!({"question": "Red or black ones?\nBoth are here."});
-            Language::Chat.reply(&[Say::call("q", "ask", &question.to_string())])
+            WireProtocol::Chat.reply(&[ReplyPart::call("q", "ask", &question.to_string())])
         }
         _ => says(&format!("Counted: {}.", said[said.len() - 1].1)),
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot::core::Stamp;
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
@@ -95,9 +95,11 @@ fn leading(arguments: Value) -> Model {
     Model::new(move |asked| {
         let said = talk(asked);
         match (said[0].1.as_str(), said.len()) {
-            ("Lead.", 1) => {
-                Language::Chat.reply(&[Say::call("c", "spawn_agent", &arguments.to_string())])
-            }
+            ("Lead.", 1) => WireProtocol::Chat.reply(&[ReplyPart::call(
+                "c",
+                "spawn_agent",
+                &arguments.to_string(),
+            )]),
             ("Count.", _) => says("Counted."),
             (other, _) => says(&format!("{other} Done.")),
         }

@@ -1,7 +1,7 @@
 //! `offshoot run`, several times at once in one session, and after its agent was
 //! stopped.
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
@@ -57,7 +57,7 @@ fn s4_2_a_result_that_a_stopped_agent_left_is_told_to_the_one_that_goes_on() {
         let spawn = json!({"name": "ants", "task": "Count."}).to_string();
         match (said[0].1.as_str(), said.len()) {
             ("Count.", _) => says("Counted."),
-            (_, 1) => Language::Chat.reply(&[Say::call("c", "spawn_agent", &spawn)]),
+            (_, 1) => WireProtocol::Chat.reply(&[ReplyPart::call("c", "spawn_agent", &spawn)]),
             _ if said.iter().any(|(_, text)| text.contains("Well?")) => says("They are home."),
             _ => hangs(),
         }

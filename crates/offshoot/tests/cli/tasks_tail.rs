@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use offshoot_wiretest::Reply;
+use offshoot_wiretest::ScriptedReply;
 use serde_json::{Value, json};
 
 use crate::model::{Model, says};
@@ -108,7 +108,7 @@ fn s10_2_a_conversation_is_followed_until_the_agent_ends() {
             let well = well.clone();
             move |_| match well.load(Ordering::Relaxed) {
                 true => says("Done."),
-                false => Reply::status(500, &[], &json!({"error": {"message": "not yet"}})),
+                false => ScriptedReply::status(500, &[], &json!({"error": {"message": "not yet"}})),
             }
         }),
     );

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use offshoot_wiretest::{Language, Say};
+use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
@@ -15,9 +15,9 @@ fn sending(children: [&'static str; 2]) -> Model {
     Model::new(move |asked| {
         let said = talk(asked);
         match (said[0].1.as_str(), said.len()) {
-            ("Lead.", 1) => Language::Chat.reply(&children.map(|name| {
+            ("Lead.", 1) => WireProtocol::Chat.reply(&children.map(|name| {
                 let child = json!({"name": name, "task": name, "isolation": "worktree"});
-                Say::call(name, "spawn_agent", &child.to_string())
+                ReplyPart::call(name, "spawn_agent", &child.to_string())
             })),
             ("Lead.", _) => says("Waiting."),
             _ => hangs(),

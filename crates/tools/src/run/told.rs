@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offshoot_agent::{Output, Ran};
+use offshoot_agent::{CommandOutcome, Output};
 use offshoot_backends::{Command, Commands, OutputLog, Report};
 use offshoot_core::{FailureKind, Outcome, Task, text};
 use offshoot_runtime::TaskRef;
@@ -58,9 +58,9 @@ pub(super) async fn ended(commands: &Commands, task: &Task, withheld: &[String])
         "" => "It wrote nothing.".to_owned(),
         text => format!("It wrote:\n{text}"),
     };
-    let mut output = Output::text(format!("{verdict}\n{shown}{hints}")).tells(task.id());
+    let mut output = Output::text(format!("{verdict}\n{shown}{hints}")).reports_end(task.id());
     output.failed = failed;
-    output.ran(Ran { task: task.id(), said: verdict + &hints, wrote })
+    output.command(CommandOutcome { task: task.id(), summary: verdict + &hints, output: wrote })
 }
 
 /// A command that goes on, and what it has written so far.
@@ -76,7 +76,11 @@ pub(super) async fn goes_on(commands: &Commands, task: &Task, why: &str) -> Outp
          notice with task=\"{handle}\". To stop it use cancel_task, to read on {}.",
         super::OUTPUT
     );
-    Output::text(format!("{said}\n{so_far}")).ran(Ran { task: task.id(), said, wrote })
+    Output::text(format!("{said}\n{so_far}")).command(CommandOutcome {
+        task: task.id(),
+        summary: said,
+        output: wrote,
+    })
 }
 
 /// A command that was begun in the background.
@@ -89,7 +93,11 @@ pub(super) fn begun(command: &TaskRef) -> Output {
          you can do nothing at all without it, call wait_tasks.",
         super::OUTPUT
     );
-    Output::text(&*said).ran(Ran { task: command.id(), said, wrote: String::new() })
+    Output::text(&*said).command(CommandOutcome {
+        task: command.id(),
+        summary: said,
+        output: String::new(),
+    })
 }
 
 /// How much a command has written. Its record tells that now and then; what is in

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use futures_util::{StreamExt, stream};
 use offshoot_agent::{Agents, Brief, KIND};
 use offshoot_models::{
-    Answer, Call, Facts, Image, Model, ModelName, Part, Piece, Pieces, Stop, ToolCall, Usage,
+    Answer, AnswerEvent, AnswerStream, Call, Image, Model, ModelLimits, ModelName, Part, Stop,
+    ToolCall, Usage,
 };
 use offshoot_runtime::Runtime;
 use offshoot_store::Memory;
@@ -177,11 +178,11 @@ impl Model for Puppet {
         &self.name
     }
 
-    fn facts(&self) -> Facts {
-        Facts { window: 100_000_000, ..Facts::default() }
+    fn limits(&self) -> ModelLimits {
+        ModelLimits { window: 100_000_000, ..ModelLimits::default() }
     }
 
-    fn call(&self, call: Call) -> Pieces {
+    fn call(&self, call: Call) -> AnswerStream {
         let parts = call.messages.last().map_or(&[][..], |message| &message.parts[..]);
         for part in parts {
             if let Part::ToolResult(result) = part {
@@ -203,7 +204,7 @@ impl Model for Puppet {
                 }
                 None => (vec![Part::text("Done.")], Stop::Done),
             };
-            Ok(Piece::Whole(Box::new(Answer { parts, stop, usage: Usage::default() })))
+            Ok(AnswerEvent::Whole(Box::new(Answer { parts, stop, usage: Usage::default() })))
         });
         answer.boxed()
     }

@@ -1,6 +1,6 @@
 //! Commands in the words and shapes of other systems.
 
-use offshoot_agent::Dialect;
+use offshoot_dialects::Dialect;
 use offshoot_models::{Call, ToolResult, Turn};
 use serde_json::{Value, json};
 

@@ -126,7 +126,8 @@ impl World {
             Confined::No | Confined::Never => runs,
         });
         let model = Scripted::new(script);
-        let agents = Agents::with_model(model.clone());
+        let agents =
+            Agents::with_model(model.clone()).dialects(offshoot_dialects::Dialect::tool_maps());
         let agents = match confined {
             Confined::Yes | Confined::Never => agents.tool(runs.run_command()),
             Confined::No => agents.tool(Granted(runs.run_command())),

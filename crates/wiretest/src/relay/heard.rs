@@ -4,23 +4,24 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use crate::say::{Language, Said};
-use crate::strict::Kind;
+use crate::answer::SentAnswer;
+use crate::protocol::WireProtocol;
+use crate::strict::PartKind;
 
 /// What an answer says, once all of it is there.
-pub(super) fn whole(language: Language, bytes: &str) -> Option<Said> {
+pub(super) fn whole(language: WireProtocol, bytes: &str) -> Option<SentAnswer> {
     // Every event is a line, and every line is in one piece.
     let lines = bytes.lines().filter_map(|line| line.strip_prefix("data: "));
     let events = lines.filter_map(|data| serde_json::from_str::<Value>(data.trim()).ok());
     match language {
-        Language::Chat => chat(events),
-        Language::Responses => responses(events),
-        Language::Anthropic => anthropic(events),
+        WireProtocol::Chat => chat(events),
+        WireProtocol::Responses => responses(events),
+        WireProtocol::Anthropic => anthropic(events),
     }
 }
 
-fn chat(events: impl Iterator<Item = Value>) -> Option<Said> {
-    let (mut said, mut thought, mut ended) = (Said::default(), String::new(), false);
+fn chat(events: impl Iterator<Item = Value>) -> Option<SentAnswer> {
+    let (mut said, mut thought, mut ended) = (SentAnswer::default(), String::new(), false);
     for event in events {
         let choice = &event["choices"][0];
         let delta = &choice["delta"];
@@ -43,30 +44,30 @@ fn chat(events: impl Iterator<Item = Value>) -> Option<Said> {
     ended.then_some(said)
 }
 
-fn responses(mut events: impl Iterator<Item = Value>) -> Option<Said> {
+fn responses(mut events: impl Iterator<Item = Value>) -> Option<SentAnswer> {
     let last = events.find(|event| event["type"] == "response.completed")?;
-    let mut said = Said::default();
+    let mut said = SentAnswer::default();
     for item in last["response"]["output"].as_array()? {
         match item["type"].as_str()? {
             "reasoning" => {
                 said.thoughts.push(item.clone());
-                said.order.push(Kind::Thought);
+                said.order.push(PartKind::Thought);
             }
             "function_call" => {
                 said.calls.push((field(item, "name"), field(item, "arguments")));
-                said.order.push(Kind::Call);
+                said.order.push(PartKind::Call);
             }
             _ => {
                 let parts = item["content"].as_array().into_iter().flatten();
                 said.text.extend(parts.map(|part| field(part, "text")));
-                said.order.push(Kind::Text);
+                said.order.push(PartKind::Text);
             }
         }
     }
     Some(said)
 }
 
-fn anthropic(events: impl Iterator<Item = Value>) -> Option<Said> {
+fn anthropic(events: impl Iterator<Item = Value>) -> Option<SentAnswer> {
     let mut blocks: BTreeMap<u64, Value> = BTreeMap::new();
     let mut ended = false;
     for event in events {
@@ -93,20 +94,20 @@ fn anthropic(events: impl Iterator<Item = Value>) -> Option<Said> {
             _ => {}
         }
     }
-    let mut said = Said::default();
+    let mut said = SentAnswer::default();
     for block in blocks.into_values() {
         said.order.push(match block["type"].as_str()? {
             "text" => {
                 said.text.push_str(&field(&block, "text"));
-                Kind::Text
+                PartKind::Text
             }
             "tool_use" => {
                 said.calls.push((field(&block, "name"), field(&block, "input")));
-                Kind::Call
+                PartKind::Call
             }
             _ => {
                 said.thoughts.push(block);
-                Kind::Thought
+                PartKind::Thought
             }
         });
     }
@@ -120,21 +121,21 @@ fn field(of: &Value, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::say::Say;
+    use crate::protocol::ReplyPart;
 
     #[test]
     fn what_our_own_server_says_is_heard() {
         let says = [
-            Say::thought("hm"),
-            Say::text("so ü"),
-            Say::call("a", "look", r#"{"at": 1}"#),
-            Say::call("b", "list", "{oops"),
+            ReplyPart::thought("hm"),
+            ReplyPart::text("so ü"),
+            ReplyPart::call("a", "look", r#"{"at": 1}"#),
+            ReplyPart::call("b", "list", "{oops"),
         ];
-        for language in Language::ALL {
+        for language in WireProtocol::ALL {
             let reply = language.reply(&says);
             let bytes = reply.bytes();
             let mut said = reply.said.unwrap();
-            if language == Language::Chat {
+            if language == WireProtocol::Chat {
                 said.order.clear();
             }
             assert_eq!(whole(language, &bytes), Some(said), "{language:?}");

@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use super::*;
-use crate::say::{Language, Say};
+use crate::protocol::{ReplyPart, WireProtocol};
 
 /// What the server says to a request, until it hangs up or has said it all.
 async fn ask(server: &Server, body: &Value) -> String {
@@ -34,7 +34,8 @@ fn unpaired() -> Value {
 
 #[tokio::test]
 async fn a_broken_rule_is_answered_with_400_and_not_by_the_script() {
-    let server = Server::start(|_| Language::Chat.reply(&[Say::text("hello")])).await.unwrap();
+    let server =
+        Server::start(|_| WireProtocol::Chat.reply(&[ReplyPart::text("hello")])).await.unwrap();
     let user = json!({"role": "user", "content": "go"});
     let said = ask(&server, &request(json!([user]))).await;
     assert!(said.starts_with("HTTP/1.1 200"), "{said}");
@@ -48,7 +49,8 @@ async fn a_broken_rule_is_answered_with_400_and_not_by_the_script() {
 #[tokio::test]
 #[should_panic(expected = "rules were broken")]
 async fn a_broken_rule_that_nobody_has_looked_at_fails_the_test() {
-    let server = Server::start(|_| Language::Chat.reply(&[Say::text("hello")])).await.unwrap();
+    let server =
+        Server::start(|_| WireProtocol::Chat.reply(&[ReplyPart::text("hello")])).await.unwrap();
     ask(&server, &unpaired()).await;
 }
 

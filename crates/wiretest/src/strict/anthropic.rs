@@ -2,9 +2,11 @@
 
 use serde_json::Value;
 
-use super::{Answer, Entry, Kind, Request, is_blank, list, optional, spoken, text};
+use super::{
+    ParsedRequest, PartKind, ReceivedAnswer, RequestEntry, is_blank, list, optional, spoken, text,
+};
 
-pub(super) fn read(body: &Value) -> Result<Request, String> {
+pub(super) fn read(body: &Value) -> Result<ParsedRequest, String> {
     text(body, "model")?;
     if body["stream"] != true || body["max_tokens"].as_u64().is_none_or(|n| n == 0) {
         return Err("a stream of a length is not asked for".to_owned());
@@ -21,16 +23,16 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
         }
         match due {
             "user" => user(blocks, &mut entries)?,
-            _ => entries.push(Entry::Answer(answer(blocks)?)),
+            _ => entries.push(RequestEntry::Answer(answer(blocks)?)),
         }
     }
     marks(body)?;
     let tools = optional(body, "tools")?.iter();
     let tools = tools.map(|tool| Ok(text(tool, "name")?.to_owned()));
-    Ok(Request { entries, tools: tools.collect::<Result<_, String>>()? })
+    Ok(ParsedRequest { entries, tools: tools.collect::<Result<_, String>>()? })
 }
 
-fn user(blocks: &[Value], entries: &mut Vec<Entry>) -> Result<(), String> {
+fn user(blocks: &[Value], entries: &mut Vec<RequestEntry>) -> Result<(), String> {
     let mut said = Vec::new();
     for block in blocks {
         match text(block, "type")? {
@@ -42,7 +44,7 @@ fn user(blocks: &[Value], entries: &mut Vec<Entry>) -> Result<(), String> {
                 if !block["content"].is_null() {
                     spoken(&block["content"])?;
                 }
-                entries.push(Entry::Result(text(block, "tool_use_id")?.to_owned()));
+                entries.push(RequestEntry::Result(text(block, "tool_use_id")?.to_owned()));
             }
             "text" if is_blank(text(block, "text")?) => {
                 return Err("a text is blank".to_owned());
@@ -53,13 +55,13 @@ fn user(blocks: &[Value], entries: &mut Vec<Entry>) -> Result<(), String> {
         }
     }
     if !said.is_empty() {
-        entries.push(Entry::User(said));
+        entries.push(RequestEntry::User(said));
     }
     Ok(())
 }
 
-fn answer(blocks: &[Value]) -> Result<Answer, String> {
-    let mut answer = Answer::default();
+fn answer(blocks: &[Value]) -> Result<ReceivedAnswer, String> {
+    let mut answer = ReceivedAnswer::default();
     for block in blocks {
         let kind = match text(block, "type")? {
             "text" if is_blank(text(block, "text")?) => {
@@ -67,7 +69,7 @@ fn answer(blocks: &[Value]) -> Result<Answer, String> {
             }
             "text" => {
                 answer.text.push_str(text(block, "text")?);
-                Kind::Text
+                PartKind::Text
             }
             "thinking" => {
                 text(block, "thinking")?;
@@ -75,12 +77,12 @@ fn answer(blocks: &[Value]) -> Result<Answer, String> {
                     return Err(format!("a thought is not signed: {block}"));
                 }
                 answer.thoughts.push(block.clone());
-                Kind::Thought
+                PartKind::Thought
             }
             "redacted_thinking" => {
                 text(block, "data")?;
                 answer.thoughts.push(block.clone());
-                Kind::Thought
+                PartKind::Thought
             }
             "tool_use" => {
                 let (id, name) = (text(block, "id")?, text(block, "name")?);
@@ -90,7 +92,7 @@ fn answer(blocks: &[Value]) -> Result<Answer, String> {
                 }
                 let arguments = block["input"].to_string();
                 answer.calls.push((id.to_owned(), name.to_owned(), arguments));
-                Kind::Call
+                PartKind::Call
             }
             kind => return Err(format!("a model cannot say {kind}")),
         };

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Answer, Entry, Request, list, optional, spoken, text};
+use super::{ParsedRequest, ReceivedAnswer, RequestEntry, list, optional, spoken, text};
 
-pub(super) fn read(body: &Value) -> Result<Request, String> {
+pub(super) fn read(body: &Value) -> Result<ParsedRequest, String> {
     text(body, "model")?;
     if body["stream"] != true || body["stream_options"]["include_usage"] != true {
         return Err("a stream with its usage is not asked for".to_owned());
@@ -14,19 +14,19 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
         match text(message, "role")? {
             "system" | "developer" if at == 0 => {}
             "user" => {
-                entries.push(Entry::User(content(message)?));
+                entries.push(RequestEntry::User(content(message)?));
             }
-            "assistant" => entries.push(Entry::Answer(answer(message)?)),
+            "assistant" => entries.push(RequestEntry::Answer(answer(message)?)),
             "tool" => {
                 content(message)?;
-                entries.push(Entry::Result(text(message, "tool_call_id")?.to_owned()));
+                entries.push(RequestEntry::Result(text(message, "tool_call_id")?.to_owned()));
             }
             role => return Err(format!("message {at} has the role {role:?}")),
         }
     }
     let tools = optional(body, "tools")?.iter();
     let tools = tools.map(|tool| Ok(text(&tool["function"], "name")?.to_owned()));
-    Ok(Request { entries, tools: tools.collect::<Result<_, String>>()? })
+    Ok(ParsedRequest { entries, tools: tools.collect::<Result<_, String>>()? })
 }
 
 fn content(message: &Value) -> Result<Vec<String>, String> {
@@ -37,7 +37,7 @@ fn content(message: &Value) -> Result<Vec<String>, String> {
     }
 }
 
-fn answer(message: &Value) -> Result<Answer, String> {
+fn answer(message: &Value) -> Result<ReceivedAnswer, String> {
     let mut calls = Vec::new();
     for call in optional(message, "tool_calls")? {
         if call["type"] != "function" {
@@ -55,5 +55,5 @@ fn answer(message: &Value) -> Result<Answer, String> {
     let thoughts = message.get("reasoning_content").filter(|thought| **thought != "").cloned();
     let thoughts = thoughts.into_iter().collect();
     // A chat has a field for each, and no order among them.
-    Ok(Answer { thoughts, text: said, calls, order: Vec::new() })
+    Ok(ReceivedAnswer { thoughts, text: said, calls, order: Vec::new() })
 }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Answer, Entry, Kind, Request, list, optional, spoken, text};
+use super::{ParsedRequest, PartKind, ReceivedAnswer, RequestEntry, list, optional, spoken, text};
 
-pub(super) fn read(body: &Value) -> Result<Request, String> {
+pub(super) fn read(body: &Value) -> Result<ParsedRequest, String> {
     text(body, "model")?;
     if body["stream"] != true || body["store"] != false {
         return Err("a stream of which nothing is stored is not asked for".to_owned());
@@ -17,14 +17,14 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
             "message" if item["role"] == "assistant" => {
                 let parts = list(item, "content")?.iter();
                 answer.so_far.text.extend(parts.filter_map(|part| part["text"].as_str()));
-                answer.begun(item, Kind::Text)?;
+                answer.begun(item, PartKind::Text)?;
             }
             "message" => {
                 spoken(&item["content"])?;
                 let texts = list(item, "content")?.iter();
                 let texts = texts.map(|part| part["text"].as_str().unwrap_or_default().to_owned());
                 answer.end(&mut entries)?;
-                entries.push(Entry::User(texts.collect()));
+                entries.push(RequestEntry::User(texts.collect()));
             }
             "reasoning" => {
                 if text(item, "encrypted_content")?.is_empty() {
@@ -32,19 +32,19 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
                 }
                 list(item, "summary")?;
                 answer.so_far.thoughts.push(item.clone());
-                answer.so_far.order.push(Kind::Thought);
+                answer.so_far.order.push(PartKind::Thought);
                 answer.waiting = true;
             }
             "function_call" => {
                 let (id, name) = (text(item, "call_id")?, text(item, "name")?);
                 let arguments = text(item, "arguments")?.to_owned();
                 answer.so_far.calls.push((id.to_owned(), name.to_owned(), arguments));
-                answer.begun(item, Kind::Call)?;
+                answer.begun(item, PartKind::Call)?;
             }
             "function_call_output" => {
                 answer.end(&mut entries)?;
                 spoken(&item["output"])?;
-                entries.push(Entry::Result(text(item, "call_id")?.to_owned()));
+                entries.push(RequestEntry::Result(text(item, "call_id")?.to_owned()));
             }
             kind => return Err(format!("there is no item {kind}")),
         }
@@ -52,19 +52,19 @@ pub(super) fn read(body: &Value) -> Result<Request, String> {
     answer.end(&mut entries)?;
     let tools = optional(body, "tools")?.iter();
     let tools = tools.map(|tool| Ok(text(tool, "name")?.to_owned()));
-    Ok(Request { entries, tools: tools.collect::<Result<_, String>>()? })
+    Ok(ParsedRequest { entries, tools: tools.collect::<Result<_, String>>()? })
 }
 
 #[derive(Default)]
 struct Items {
-    so_far: Answer,
+    so_far: ReceivedAnswer,
     any: bool,
     // A thought that waits for the item which it led to.
     waiting: bool,
 }
 
 impl Items {
-    fn begun(&mut self, item: &Value, kind: Kind) -> Result<(), String> {
+    fn begun(&mut self, item: &Value, kind: PartKind) -> Result<(), String> {
         self.any = true;
         self.so_far.order.push(kind);
         if self.waiting && item["id"].as_str().is_none_or(str::is_empty) {
@@ -74,13 +74,13 @@ impl Items {
         Ok(())
     }
 
-    fn end(&mut self, entries: &mut Vec<Entry>) -> Result<(), String> {
+    fn end(&mut self, entries: &mut Vec<RequestEntry>) -> Result<(), String> {
         let ended = std::mem::take(self);
         if ended.waiting {
             return Err("a thought comes without the item that followed it".to_owned());
         }
         if ended.any {
-            entries.push(Entry::Answer(ended.so_far));
+            entries.push(RequestEntry::Answer(ended.so_far));
         }
         Ok(())
     }

@@ -1,15 +1,15 @@
 use serde_json::json;
 
 use super::*;
-use crate::say::Say;
+use crate::protocol::ReplyPart;
 
-fn asked(path: &str, body: Value) -> Asked {
+fn asked(path: &str, body: Value) -> ReceivedRequest {
     let (method, path) = ("POST".to_owned(), path.to_owned());
     let (query, headers, text) = (String::new(), Vec::new(), body.to_string());
-    Asked { method, path, query, headers, text, body }
+    ReceivedRequest { method, path, query, headers, text, body }
 }
 
-fn chat(messages: Value) -> Asked {
+fn chat(messages: Value) -> ReceivedRequest {
     let tools = json!([{"type": "function", "function": {"name": "look"}}]);
     let options = json!({"include_usage": true});
     let body = json!({"model": "m", "stream": true, "stream_options": options,
@@ -22,7 +22,7 @@ fn any() -> Strict {
     Strict::new(Answers::Any)
 }
 
-fn broken(strict: &Strict, asked: &Asked) -> String {
+fn broken(strict: &Strict, asked: &ReceivedRequest) -> String {
     strict.check(asked).expect_err("a rule should be broken")
 }
 
@@ -78,7 +78,7 @@ fn every_rule_of_pairs_is_held() {
     assert!(broken(&any(), &bad).contains("with \"{oops\""));
 }
 
-fn anthropic(model: &str, content: Value) -> Asked {
+fn anthropic(model: &str, content: Value) -> ReceivedRequest {
     let result = json!({"type": "tool_result", "tool_use_id": "a", "content": []});
     let messages = json!([
         {"role": "user", "content": [{"type": "text", "text": "go"}]},
@@ -92,8 +92,8 @@ fn anthropic(model: &str, content: Value) -> Asked {
 
 #[test]
 fn a_thought_comes_back_as_it_was_and_to_its_model_alone() {
-    let says = [Say::thought("hm"), Say::call("a", "look", "{}")];
-    let said = Language::Anthropic.reply(&says).said.unwrap();
+    let says = [ReplyPart::thought("hm"), ReplyPart::call("a", "look", "{}")];
+    let said = WireProtocol::Anthropic.reply(&says).said.unwrap();
     let thought = said.thoughts[0].clone();
     let mut strict = Strict::default();
     strict.sent(&anthropic("m", json!([])), said);
@@ -144,7 +144,8 @@ fn a_thought_of_responses_needs_the_item_that_followed_it() {
         asked("/v1/responses", body)
     };
     let user = json!({"type": "message", "role": "user", "content": []});
-    let said = Language::Responses.reply(&[Say::thought("hm"), Say::call("a", "look", "{}")]);
+    let said = WireProtocol::Responses
+        .reply(&[ReplyPart::thought("hm"), ReplyPart::call("a", "look", "{}")]);
     let said = said.said.unwrap();
     let thought = said.thoughts[0].clone();
     let mut strict = Strict::default();
@@ -170,8 +171,13 @@ fn a_thought_of_responses_needs_the_item_that_followed_it() {
 
 #[test]
 fn the_parts_of_an_answer_keep_their_order() {
-    let says = [Say::thought("a"), Say::text("b"), Say::thought("c"), Say::call("a", "look", "{}")];
-    let said = Language::Anthropic.reply(&says).said.unwrap();
+    let says = [
+        ReplyPart::thought("a"),
+        ReplyPart::text("b"),
+        ReplyPart::thought("c"),
+        ReplyPart::call("a", "look", "{}"),
+    ];
+    let said = WireProtocol::Anthropic.reply(&says).said.unwrap();
     let thoughts = said.thoughts.clone();
     let mut strict = Strict::default();
     strict.sent(&anthropic("m", json!([])), said);
@@ -188,7 +194,8 @@ fn the_parts_of_an_answer_keep_their_order() {
 
 #[test]
 fn a_model_of_the_same_name_in_another_language_is_another_one() {
-    let said = Language::Responses.reply(&[Say::thought("hm"), Say::call("a", "look", "{}")]);
+    let said = WireProtocol::Responses
+        .reply(&[ReplyPart::thought("hm"), ReplyPart::call("a", "look", "{}")]);
     let said = said.said.unwrap();
     let mut strict = Strict::default();
     strict.sent(&asked("/v1/responses", json!({"model": "m"})), said);
@@ -207,7 +214,8 @@ fn an_answer_that_was_never_sent_is_a_forgery() {
     let forged = json!([user, {"role": "assistant", "tool_calls": [call("a")]}, result]);
     assert!(broken(&Strict::default(), &chat(forged.clone())).contains("never sent"));
     let mut strict = Strict::default();
-    let said = Language::Chat.reply(&[Say::text("hm"), Say::call("x", "look", "{}")]);
+    let said =
+        WireProtocol::Chat.reply(&[ReplyPart::text("hm"), ReplyPart::call("x", "look", "{}")]);
     strict.sent(&chat(json!([])), said.said.unwrap());
     // Its text is part of it.
     assert!(broken(&strict, &chat(forged)).contains("but was"));

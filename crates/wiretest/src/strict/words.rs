@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Entry, Request};
+use super::{ParsedRequest, RequestEntry};
 
 /// How a notice begins.
 const NOTICE: &str = "<notice ";
@@ -14,16 +14,16 @@ const SUMMARY: &str = "<summary>";
 const ASKED: &str = "Sum up the conversation so far";
 
 /// Checks notices and summaries.
-pub(super) fn check(request: &Request) -> Result<(), String> {
+pub(super) fn check(request: &ParsedRequest) -> Result<(), String> {
     let mut told = HashSet::new();
     let mut summed = false;
     for (at, entry) in request.entries.iter().enumerate() {
         match entry {
-            Entry::Answer(answer) if answer.text.contains(NOTICE) => {
+            RequestEntry::Answer(answer) if answer.text.contains(NOTICE) => {
                 return Err(format!("a notice is in the model's mouth: {:?}", answer.text));
             }
-            Entry::Answer(_) | Entry::Result(_) => {}
-            Entry::User(texts) => {
+            RequestEntry::Answer(_) | RequestEntry::Result(_) => {}
+            RequestEntry::User(texts) => {
                 for (number, text) in texts.iter().enumerate() {
                     notice(text, &mut told)?;
                     if text.contains(SUMMARY) {
@@ -38,10 +38,10 @@ pub(super) fn check(request: &Request) -> Result<(), String> {
         }
     }
     let asks = |text: &String| text.starts_with(ASKED);
-    if matches!(request.entries.last(), Some(Entry::User(texts)) if texts.iter().any(asks)) {
+    if matches!(request.entries.last(), Some(RequestEntry::User(texts)) if texts.iter().any(asks)) {
         return Ok(());
     }
-    let answers = request.entries.iter().filter(|entry| matches!(entry, Entry::Answer(_)));
+    let answers = request.entries.iter().filter(|entry| matches!(entry, RequestEntry::Answer(_)));
     if summed && answers.count() < 2 {
         return Err("less than two answers are left after a summary".to_owned());
     }

@@ -4,7 +4,6 @@ use offshoot_core::{Owner, TaskId};
 
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
-use crate::control::told;
 use crate::tool::{ToolContext, ToolError};
 
 /// The live agents that an agent has sent off.
@@ -27,11 +26,11 @@ pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError
     loop {
         for other in &page.items {
             if other.spec.terms.key.as_deref() == Some(&key) {
-                let isolation = told::brief(other).map(|brief| brief.isolation);
+                let isolation = Brief::of(other).map(|brief| brief.isolation);
                 live.itself = Some((other.id(), isolation.unwrap_or_default()));
                 return Ok(live);
             }
-            let brief = told::brief(other).filter(|brief| brief.task == task);
+            let brief = Brief::of(other).filter(|brief| brief.task == task);
             live.twins.extend(brief.map(|brief| (other.id(), brief)));
         }
         live.count += page.items.len();

@@ -41,7 +41,7 @@ struct Spot {
 }
 
 fn told(written: &str) -> String {
-    read::<Look>(written, &schema_of::<Look>()).unwrap_err().to_string()
+    parse_arguments::<Look>(written, &schema_of::<Look>()).unwrap_err().to_string()
 }
 
 #[test]
@@ -73,7 +73,10 @@ fn s11_1_what_is_wrong_is_told_by_field_and_what_belongs_there() {
     }
     assert!(told("{not json").contains("they are not JSON"));
     assert!(told(r#"{"path": "a", "path": "b"}"#).contains("duplicate field `path`"));
-    assert!(read::<Look>(r#"{"path": "x", "how": {"slow": 3}}"#, &schema_of::<Look>()).is_ok());
+    assert!(
+        parse_arguments::<Look>(r#"{"path": "x", "how": {"slow": 3}}"#, &schema_of::<Look>())
+            .is_ok()
+    );
 }
 
 #[test]
@@ -90,7 +93,7 @@ fn s11_1_what_is_told_is_bounded() {
 proptest! {
     #[test]
     fn whatever_is_written_is_read_or_told(written in "[\\[\\]{}\":,a-z0-9 ]{0,40}") {
-        if let Err(error) = read::<Look>(&written, &schema_of::<Look>()) {
+        if let Err(error) = parse_arguments::<Look>(&written, &schema_of::<Look>()) {
             prop_assert!(error.to_string().contains("Nothing was done"));
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use offshoot_wiretest::{Asked, Language, Reply, Say, Tokens};
+use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, Tokens, WireProtocol};
 use serde_json::{Value, json};
 
 use super::dice::Dice;
@@ -34,15 +34,15 @@ impl Script {
     }
 
     /// What is said to this request.
-    pub(super) fn next(&mut self, asked: &Asked) -> Reply {
+    pub(super) fn next(&mut self, asked: &ReceivedRequest) -> ScriptedReply {
         self.asked += 1;
-        let Some(language) = Language::of(&asked.path) else { return Reply::default() };
+        let Some(language) = WireProtocol::of(&asked.path) else { return ScriptedReply::default() };
         let answers = asked.text.matches(CALLS).count();
         self.note(asked);
         let hangs = self.hang.compare_exchange(self.asked, 0, Ordering::SeqCst, Ordering::SeqCst);
         if hangs.is_ok() {
             self.seen.cut.add();
-            return language.reply(&[Say::text("a long story")]).only(2).then_hang();
+            return language.reply(&[ReplyPart::text("a long story")]).only(2).then_hang();
         }
         // What they read is what was said; what they are is not counted.
         let said = ["messages", "input"].map(|list| asked.body[list].to_string().len() as u64);
@@ -55,13 +55,13 @@ impl Script {
                 self.seen.too_long.add();
                 return status(400, "prompt is too long", "context_length_exceeded");
             }
-            _ if self.asked > REQUESTS => vec![Say::text("enough")],
+            _ if self.asked > REQUESTS => vec![ReplyPart::text("enough")],
             _ => self.answer(),
         };
         language.reply_of(&says, tokens)
     }
 
-    fn note(&self, asked: &Asked) {
+    fn note(&self, asked: &ReceivedRequest) {
         if sums_up(asked) {
             self.seen.summed.add();
         } else if asked.text.contains("<summary>") {
@@ -69,36 +69,36 @@ impl Script {
         }
     }
 
-    fn summary(&mut self) -> Vec<Say> {
+    fn summary(&mut self) -> Vec<ReplyPart> {
         match self.dice.below(8) {
             0 => Vec::new(),
-            1 => vec![Say::thought("all of it"), Say::text("much was done")],
-            _ => vec![Say::text("much was done")],
+            1 => vec![ReplyPart::thought("all of it"), ReplyPart::text("much was done")],
+            _ => vec![ReplyPart::text("much was done")],
         }
     }
 
-    fn answer(&mut self) -> Vec<Say> {
+    fn answer(&mut self) -> Vec<ReplyPart> {
         let mut said = Vec::new();
         match self.dice.below(6) {
-            0 | 1 => said.push(Say::thought("let me see")),
-            2 => said.extend([Say::Hidden("sealed".to_owned()), Say::thought("hm")]),
+            0 | 1 => said.push(ReplyPart::thought("let me see")),
+            2 => said.extend([ReplyPart::Hidden("sealed".to_owned()), ReplyPart::thought("hm")]),
             _ => {}
         }
         if self.dice.below(10) < 3 {
-            said.push(Say::text("that is it"));
+            said.push(ReplyPart::text("that is it"));
             return said;
         }
-        said.push(Say::text(CALLS));
+        said.push(ReplyPart::text(CALLS));
         for number in 0..=self.dice.below(3) {
             if self.dice.once_in(6) {
-                said.push(Say::thought("and then"));
+                said.push(ReplyPart::thought("and then"));
             }
             said.push(self.call(number));
         }
         said
     }
 
-    fn call(&mut self, number: u64) -> Say {
+    fn call(&mut self, number: u64) -> ReplyPart {
         // Some repeat their ids from answer to answer.
         let id = match self.dice.once_in(4) {
             true => format!("call_{number}"),
@@ -121,7 +121,7 @@ impl Script {
             7 => ("cancel_task", json!({"task": self.somebody()}).to_string()),
             _ => ("spawn_agent", self.errand(number).to_string()),
         };
-        Say::call(&id, name, &arguments)
+        ReplyPart::call(&id, name, &arguments)
     }
 
     fn errand(&mut self, number: u64) -> Value {
@@ -150,11 +150,15 @@ impl Script {
 }
 
 /// Whether a summary is asked for.
-pub(super) fn sums_up(asked: &Asked) -> bool {
+pub(super) fn sums_up(asked: &ReceivedRequest) -> bool {
     asked.text.contains("Sum up the conversation so far")
 }
 
-fn status(status: u16, message: &str, kind: &str) -> Reply {
+fn status(status: u16, message: &str, kind: &str) -> ScriptedReply {
     let error = json!({"message": message, "type": kind, "code": kind});
-    Reply::status(status, &[("retry-after-ms", "5")], &json!({"type": "error", "error": error}))
+    ScriptedReply::status(
+        status,
+        &[("retry-after-ms", "5")],
+        &json!({"type": "error", "error": error}),
+    )
 }

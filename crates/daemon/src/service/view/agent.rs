@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use offshoot_agent::{Brief, Budget, ModelDelay, Spent};
+use offshoot_agent::{Brief, Budget, BudgetUsage, ModelDelay};
 use offshoot_client::wire::{self, WireError};
 use offshoot_core::{ActivityKind, Task, TaskState};
-use offshoot_models::{Differs, MissingKey};
+use offshoot_models::{EndpointMismatch, MissingKey};
 use offshoot_runtime::Error;
 
 use super::word;
@@ -56,8 +56,8 @@ fn noun(number: u64, one: &str) -> String {
     if number == 1 { one.to_owned() } else { format!("{one}s") }
 }
 
-fn spent(spent: &Spent) -> wire::BudgetUse {
-    let Spent { limits, tokens, money, steps, time } = spent;
+fn spent(spent: &BudgetUsage) -> wire::BudgetUse {
+    let BudgetUsage { limits, tokens, money, steps, time } = spent;
     let parts = [
         limits.money.map(|limit| format!("{money} of {limit}")),
         limits.tokens.map(|limit| format!("{tokens} of {limit} {}", noun(limit, "token"))),
@@ -104,21 +104,23 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
 
 /// What an agent lacks, for a caller that only looks: the daemon has not tried the
 /// caller's keys.
-pub(super) fn absent(what: &Differs) -> String {
+pub(super) fn absent(what: &EndpointMismatch) -> String {
     const ABSENT: &str = "which the daemon does not have";
     match what {
-        Differs::MissingKey(MissingKey { provider, variable }) => {
+        EndpointMismatch::MissingKey(MissingKey { provider, variable }) => {
             format!("the daemon has no key for {provider}: set {variable}")
         }
-        Differs::NoKey(key) => format!("it began with {key}, {ABSENT}"),
-        Differs::Unset { variable, began } => format!("it began with {variable}={began}, {ABSENT}"),
-        Differs::Neither { variable, began, key } => {
+        EndpointMismatch::NoKey(key) => format!("it began with {key}, {ABSENT}"),
+        EndpointMismatch::Unset { variable, began } => {
+            format!("it began with {variable}={began}, {ABSENT}")
+        }
+        EndpointMismatch::Neither { variable, began, key } => {
             format!("it began with {variable}={began} and {key}, {ABSENT}")
         }
-        Differs::Elsewhere { variable, began, now } => {
+        EndpointMismatch::Elsewhere { variable, began, now } => {
             format!("it began with {variable}={began}, and what the daemon was given is {now}")
         }
-        Differs::Set { variable, now } => {
+        EndpointMismatch::Set { variable, now } => {
             format!("it began without {variable}, and the daemon was given {variable}={now}")
         }
     }
@@ -134,7 +136,7 @@ mod tests {
     fn what_is_spent_is_told_as_budgets_are_written() {
         let limits = "10m, 1 step, 200k tokens".parse().unwrap();
         let time = Duration::from_millis(75_900);
-        let sent = spent(&Spent { limits, tokens: 7, time, ..Spent::default() }).text;
+        let sent = spent(&BudgetUsage { limits, tokens: 7, time, ..BudgetUsage::default() }).text;
         assert_eq!(sent, "7 of 200000 tokens, 1m15s of 10m, 0 of 1 step");
     }
 
@@ -147,25 +149,25 @@ mod tests {
         for (lacks, said) in [
             (missing.into(), "the daemon has no key for openai: set OPENAI_API_KEY"),
             (
-                Differs::NoKey(key.clone()),
+                EndpointMismatch::NoKey(key.clone()),
                 "it began with OPENAI_API_KEY, which the daemon does not have",
             ),
             (
-                Differs::Unset { variable, began: began.clone() },
+                EndpointMismatch::Unset { variable, began: began.clone() },
                 "it began with OPENAI_BASE_URL=http://x/v1, which the daemon does not have",
             ),
             (
-                Differs::Neither { variable, began: began.clone(), key },
+                EndpointMismatch::Neither { variable, began: began.clone(), key },
                 "it began with OPENAI_BASE_URL=http://x/v1 and OPENAI_API_KEY, which the daemon \
                  does not have",
             ),
             (
-                Differs::Elsewhere { variable, began, now: now.clone() },
+                EndpointMismatch::Elsewhere { variable, began, now: now.clone() },
                 "it began with OPENAI_BASE_URL=http://x/v1, and what the daemon was given is \
                  http://y/v1",
             ),
             (
-                Differs::Set { variable, now },
+                EndpointMismatch::Set { variable, now },
                 "it began without OPENAI_BASE_URL, and the daemon was given \
                  OPENAI_BASE_URL=http://y/v1",
             ),
