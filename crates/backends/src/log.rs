@@ -27,11 +27,11 @@ mod writer;
 pub use follower::Follower;
 pub use frame::Stream;
 pub use limits::LogLimits;
-pub use live::Writing;
+pub use live_log::Writing;
+pub use lossless_reader::LosslessReader;
 pub use reader::{Chunk, LogPiece, OutputLog};
-pub use seat::LosslessReader;
 
 pub(crate) use live_log::{LiveLog, LiveLogs, LogWriteGuard};
+pub(crate) use lossless_reader::ReaderPosition;
 pub(crate) use reader::blocking;
-pub(crate) use seat::ReaderPosition;
 pub(crate) use writer::{Batch, Writer};

@@ -98,7 +98,7 @@ pub enum CommandsError {
     #[error(
         "the directory {path:?} cannot be used for the output of commands: check that it is yours and can be written to"
     )]
-    Folder {
+    Directory {
         /// Its path.
         path: PathBuf,
         /// The error of the system.

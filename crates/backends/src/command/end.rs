@@ -36,8 +36,8 @@ pub(crate) struct CommandResult {
 /// The request to stop a command before it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StopRequest {
-    Yes,
-    No,
+    Made,
+    Absent,
 }
 
 impl CommandEnd {

@@ -23,8 +23,8 @@ struct Entry {
 /// Whether the backend will read the end of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EndReader {
-    Yes,
-    No,
+    Expected,
+    Absent,
 }
 
 impl Supervisors {
