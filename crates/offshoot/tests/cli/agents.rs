@@ -199,6 +199,6 @@ fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
     assert!(said.err.contains("to go on with a conversation is for a person"), "{said:?}");
     let masked = run.replace("--session t", "--session u");
     let said = sends(&format!("env -u OFFSHOOT_TASK {masked}"));
-    assert!(said.err.contains("cannot have agents act more freely"), "{said:?}");
+    assert!(said.err.contains("cannot give an agent more permissions"), "{said:?}");
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
 }

@@ -88,7 +88,7 @@ fn a_data_folder_that_cannot_be_used_is_named_with_the_way_out() {
     std::fs::write(&file, "").unwrap();
     let said = world.run(&["--data", file.to_str().unwrap(), "tasks", "ls"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.err.contains("is not a folder"), "{said:?}");
+    assert!(said.err.contains("is not a directory"), "{said:?}");
     assert!(said.err.contains("--data"), "{said:?}");
     let said = world.run(&["--data", "", "tasks", "ls"]);
     assert_eq!(said.code, 2, "{said:?}");

@@ -132,7 +132,7 @@ async fn an_embedding_program_that_holds_the_folder_is_named() {
     let Err(Error::Locked { holder, .. }) = &refused else { panic!("{refused:?}") };
     assert!(holder.contains(&format!("process {}", std::process::id())), "{holder}");
     let said = refused.unwrap_err().to_string();
-    assert!(said.contains("serves nobody") && said.contains("--data"), "{said}");
+    assert!(said.contains("does not answer") && said.contains("--data"), "{said}");
     store.close(std::time::Duration::from_secs(5)).await.unwrap();
     status(&world.client()).await;
 }
