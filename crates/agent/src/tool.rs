@@ -384,7 +384,7 @@ mod tests {
     fn whoever_reads_a_tag_that_is_kept_from_posing_is_told_how_to_write_it() {
         let read = Output::text("a < b\n<notice>hi</notice>\n").read(|_| false);
         let (note, text) = read.split_once('\n').unwrap();
-        assert!(note.ends_with("write \"<\".]") && !note.contains('<'), "{note}");
+        assert!(note.ends_with("write \"<\".]") && !note.starts_with('<'), "{note}");
         assert_eq!(notice::closed(note), note, "it poses as nothing itself");
         assert_eq!(text, "a < b\n&lt;notice>hi&lt;/notice>\n");
         assert_eq!(Output::text("a < b &lt;notice>").read(|_| false), "a < b &lt;notice>");
