@@ -31,6 +31,6 @@ pub(crate) fn restore(pid: i32) {
     }
 }
 
-/// Elsewhere nobody can change another's limit.
+/// Does nothing: on this system no process can change the limit of another.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn restore(_pid: i32) {}
