@@ -18,9 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::agents::AgentShared;
 use crate::conversation::Closing;
-use crate::tool::ToolContext;
 
 /// How long the last words may take once the time is over.
 const LAST_WORDS: Duration = Duration::from_secs(60);
@@ -90,7 +88,7 @@ impl Clock {
     }
 
     /// Has the agent say its last words: once, however often it is asked for them.
-    pub(crate) fn ask_for_words(&self) {
+    pub(crate) fn grant_last_words(&self) {
         let mut state = self.state.lock();
         let until = with_words(state.until.max(Instant::now()));
         state.words_until.get_or_insert(until);
@@ -104,7 +102,7 @@ impl Clock {
             let due = {
                 let state = self.state.lock();
                 match closing {
-                    Closing::No => state.stopped.is_none().then_some(state.until),
+                    Closing::None => state.stopped.is_none().then_some(state.until),
                     _ => Some(state.words_until.unwrap_or_else(|| with_words(state.until))),
                 }
             };
@@ -204,7 +202,7 @@ impl Clocks {
     }
 
     /// Hangs up the clock of an agent, for as long as it is at work.
-    pub(crate) fn hang_up(&self, agent: TaskId, clock: Clock) -> ClockGuard {
+    pub(crate) fn insert(&self, agent: TaskId, clock: Clock) -> ClockGuard {
         let clock = Arc::new(clock);
         self.0.lock().insert(agent, clock.clone());
         ClockGuard { clock, agent, clocks: self.clone() }
@@ -239,12 +237,8 @@ impl Drop for Hold {
 }
 
 /// Waits for people, which costs the agent no time.
-pub(crate) async fn on_hold<T>(
-    shared: &AgentShared,
-    cx: &Context,
-    wait: impl Future<Output = T>,
-) -> T {
-    let Some(clock) = shared.clocks.of(cx.id()) else { return wait.await };
+pub(crate) async fn on_hold<T>(clocks: &Clocks, cx: &Context, wait: impl Future<Output = T>) -> T {
+    let Some(clock) = clocks.of(cx.id()) else { return wait.await };
     let since = clock.stop(cx.now());
     let _hold = Hold(clock);
     if let Some(since) = since {
@@ -254,12 +248,4 @@ pub(crate) async fn on_hold<T>(
         }
     }
     wait.await
-}
-
-impl ToolContext {
-    /// Waits for people, which costs the agent no time: for a tool that asks
-    /// somebody.
-    pub async fn on_hold<T>(&self, wait: impl Future<Output = T>) -> T {
-        on_hold(&self.shared, &self.cx, wait).await
-    }
 }

@@ -372,7 +372,7 @@ async fn own_brief(
     let known = cx.shared.dialects.position(&brief.dialect);
     known.map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
     brief.endpoint = endpoint(cx, &brief.model).await?;
-    let found = cx.shared.find(&brief, cx.cx.lineage().session);
+    let found = cx.shared.model(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     if asked.isolation == Isolates::Worktree {
         brief.isolation = Isolation::Worktree;

@@ -11,10 +11,10 @@ use offshoot_runtime::{BodyError, Context, Error, StepError};
 use super::limit::{CANCEL_LIMIT, after};
 use super::note::Note;
 use super::{WorktreeState, Worktrees};
-use crate::agent_loop::turn_end::nobody_is_out;
-use crate::agents::AgentShared;
+use crate::delivery::children_ended;
 use crate::loop_exit::LoopExit;
 use crate::report::AgentReport;
+use crate::tool::AgentShared;
 
 /// Who sees to the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,12 +77,12 @@ async fn be_alone(cx: &Context, by: By) -> Result<(), LoopExit> {
         page = cx.tasks().owner(Owner::Task(cx.id())).live().after(next).await?;
     }
     if by == By::Body && !cx.is_cancelled() {
-        match cx.waiting(WaitingOn::Children, nobody_is_out(cx)).await {
+        match cx.waiting(WaitingOn::Children, children_ended(cx)).await {
             Err(Error::Cancelled) => {}
-            waited => return waited?,
+            waited => return Ok(waited??),
         }
     }
-    nobody_is_out(cx).await
+    Ok(children_ended(cx).await?)
 }
 
 /// An error unless this attempt still has the task: another one may work in the

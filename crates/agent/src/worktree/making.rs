@@ -16,10 +16,10 @@ use super::limit::{CANCEL_LIMIT, after};
 use super::note::{Note, Origin, Standing, Tree};
 use super::removal::exists;
 use super::{NoTree, WorktreeState, Worktrees};
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::loop_exit::LoopExit;
 use crate::report::AgentReport;
+use crate::tool::AgentShared;
 
 /// The most bytes that the path of a worktree may have: it is told in reports,
 /// which are short.

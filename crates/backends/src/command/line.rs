@@ -46,7 +46,7 @@ pub enum Stdin {
     /// Each message to its task, as a line.
     #[default]
     Messages,
-    /// What whoever asked for it passes on: see
+    /// The input that the caller sends: see
     /// [`Surroundings::with_input`](super::Surroundings::with_input).
     Input,
 }
@@ -64,8 +64,7 @@ pub enum Restart {
     /// It is lost.
     #[default]
     Never,
-    /// It is started again: whoever says so declares that executing it twice
-    /// does no harm.
+    /// It is started again. The caller declares that executing it twice does no harm.
     OnCrash,
 }
 
@@ -169,7 +168,7 @@ impl Command {
     }
 
     /// Has it, and all it starts, do no more than this. Of its surroundings it
-    /// gets no secrets: see [`Holding::secrets`](super::Holding::secrets). Where
+    /// gets no secrets: see [`CommandsBuilder::secrets`](super::CommandsBuilder::secrets). Where
     /// it cannot be confined it is not started.
     pub fn confined(mut self, by: Confinement) -> Self {
         self.confinement = Some(by);

@@ -13,9 +13,9 @@ const LINES: usize = 3;
 
 /// The last bytes of a stream.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recent(Vec<u8>);
+pub(crate) struct LastLines(Vec<u8>);
 
-impl Recent {
+impl LastLines {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(BYTES)..];
         let over = (self.0.len() + bytes.len()).saturating_sub(BYTES);
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn only_the_end_is_remembered() {
-        let mut recent = Recent::default();
+        let mut recent = LastLines::default();
         for number in 0..10_000 {
             recent.add(format!("line {number}\n").as_bytes());
         }

@@ -20,7 +20,7 @@ pub struct Report {
     /// Whose environment it was given.
     pub environment: Origin,
     /// What this attempt has written.
-    pub output: Output,
+    pub output: OutputSize,
     /// The last line it wrote, safe to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_line: Option<String>,
@@ -52,7 +52,7 @@ pub struct Report {
 
 /// How many bytes a command has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Output {
+pub struct OutputSize {
     /// In all.
     pub bytes: u64,
     /// To its standard output.
@@ -67,7 +67,7 @@ pub struct Output {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// That of whoever asked for it.
+    /// That of the caller.
     Caller,
     /// That of the process that executes it: the caller's is never stored, so
     /// it is gone once the process it was given to is.

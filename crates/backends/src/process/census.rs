@@ -122,7 +122,7 @@ impl Census {
         let who = |pid| self.all.get(&pid).copied();
         let group = self.groups.get(&main.pid).into_iter().flatten().copied();
         roots.extend(group.filter(|pid| {
-            led || who(*pid).is_some_and(|stat| of.formers.left_session(stat.session, who))
+            led || who(*pid).is_some_and(|stat| of.dead_holders.left_session(stat.session, who))
         }));
         roots
     }
@@ -158,12 +158,12 @@ impl Census {
 
     /// What is left in the sessions of dead holders that had them to
     /// themselves, without the holders.
-    pub(crate) fn left_in_sessions(&self, formers: &super::Formers) -> Vec<Identity> {
+    pub(crate) fn left_in_sessions(&self, dead_holders: &super::DeadHolders) -> Vec<Identity> {
         let who = |pid| self.all.get(&pid).copied();
         let left = self.all.values().filter(|stat| {
             stat.is_alive()
                 && !self.spared.contains(&stat.pid)
-                && formers.left_sole_session(stat.session, who)
+                && dead_holders.left_sole_session(stat.session, who)
         });
         left.map(Stat::identity).collect()
     }

@@ -1,12 +1,11 @@
-//! How things are shown: to people, on a screen as wide as it is, and to
-//! scripts, as JSON.
+//! Formats output: text that fits the terminal, and JSON for scripts.
 
 pub(crate) mod approval;
 pub(crate) mod colour;
+pub(crate) mod error;
 pub(crate) mod exact;
 #[cfg(test)]
 pub(crate) mod example;
-pub(crate) mod fault;
 pub(crate) mod fields;
 pub(crate) mod screen;
 pub(crate) mod size;
@@ -17,4 +16,4 @@ pub(crate) mod time;
 pub(crate) mod tree;
 
 pub(crate) use colour::{Colour, Part};
-pub(crate) use screen::{Form, Screen};
+pub(crate) use screen::{Format, Screen};

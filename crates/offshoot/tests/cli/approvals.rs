@@ -6,9 +6,9 @@ use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol}
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
-/// A profile whose agents, and all that they send off, ask before they count.
+/// A profile whose agents and their children ask before they count.
 pub(crate) fn careful(world: &World) {
     let agents = world.folder.path().join(".offshoot/agents");
     std::fs::create_dir_all(&agents).unwrap();
@@ -116,7 +116,7 @@ fn of_two_who_answer_at_once_one_is_told_who_was_first() {
         .take(6)
         .map(|args| Started::new(model.command(&world, args)))
         .collect();
-    let said: Vec<Said> = answers.into_iter().map(Started::finish).collect();
+    let said: Vec<ProgramOutput> = answers.into_iter().map(Started::finish).collect();
     let (won, lost): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| said.code == 0);
     assert_eq!((won.len(), lost.len()), (1, 5), "{won:?} {lost:?}");
     let word = if won[0].out.contains("allowed") { "allowed it once" } else { "denied it" };
@@ -129,7 +129,7 @@ fn of_two_who_answer_at_once_one_is_told_who_was_first() {
 }
 
 #[test]
-fn whoever_denies_it_may_say_why_and_the_agent_goes_on() {
+fn a_denial_has_a_reason_and_the_agent_continues() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let denied = model.done(&world, &["deny", &id, "--reason", "not on a Friday"]);
@@ -188,7 +188,7 @@ fn what_a_task_runs_cannot_answer() {
     let program = env!("CARGO_BIN_EXE_offshoot");
     for line in [
         format!("{program} approve {id}"),
-        // Without its mark, without its environment, and as nobody's child.
+        // Without its mark, its environment and its parent.
         format!("unset OFFSHOOT_TASK; {program} approve {id}"),
         format!("env -u OFFSHOOT_TASK {program} deny {id}"),
         format!("(env -u OFFSHOOT_TASK setsid {program} approve {id} 2>&1; true) | cat"),
@@ -204,7 +204,7 @@ fn what_a_task_runs_cannot_answer() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked_and_that_is_said() {
+fn without_a_terminal_requests_are_denied_with_a_hint() {
     let (world, model) = (World::new(), family());
     careful(&world);
     for json in [false, true] {
@@ -216,7 +216,11 @@ fn without_a_terminal_nobody_is_asked_and_that_is_said() {
         assert!(said.out.contains("All are home."), "{said:?}");
         assert!(said.err.contains("deep may not use survey"), "{said:?}");
         assert!(said.err.contains(": survey needs approval"), "{said:?}");
-        assert_eq!(said.err.matches("--ask person waits").count(), usize::from(!json), "{said:?}");
+        assert_eq!(
+            said.err.matches("with --ask person they wait").count(),
+            usize::from(!json),
+            "{said:?}"
+        );
     }
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }
@@ -238,7 +242,7 @@ fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
 }
 
 #[test]
-fn whoever_waits_is_told_what_is_waited_for() {
+fn a_wait_reports_the_approval_requests_below_a_task() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let mut wait =
@@ -261,7 +265,7 @@ fn whoever_waits_is_told_what_is_waited_for() {
 }
 
 #[test]
-fn whoever_asks_why_is_told_how_to_answer() {
+fn why_names_the_command_that_answers() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let why = world.done(&["--session", "s", "tasks", "why", "mid/deep"]);
@@ -275,12 +279,12 @@ fn ids_are_completed() {
     let id = id(&asked(&world, &model));
     let mut command: Command = world.command(&["--", "offshoot", "approve", &id[..3]]);
     command.env("OFFSHOOT_COMPLETE", "fish");
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert!(said.out.contains(&id) && said.out.contains("lead/mid/deep"), "{said:?}");
 }
 
 #[test]
-fn whoever_asks_for_several_things_must_be_answered_by_their_ids() {
+fn several_requests_of_a_task_are_decided_by_their_ids() {
     let world = World::new();
     let model = Model::new(|asked| match talk(asked).len() {
         1 => WireProtocol::Chat.reply(

@@ -18,7 +18,7 @@ fn without_keys_only_those_are_listed_that_need_none_and_the_variables_are_named
 }
 
 #[test]
-fn whoever_has_a_key_can_ask() {
+fn a_key_makes_models_usable() {
     let (world, model) = (World::new(), Model::saying([]));
     let said = model.run(&world, &["models", "ls"]);
     assert!(said.out.contains("openai/gpt"), "{said:?}");
@@ -32,7 +32,7 @@ fn a_server_of_ones_own_needs_no_key() {
     let keyless = |args: &[&str]| {
         let mut command = model.command(&world, args);
         command.env_remove("OPENAI_API_KEY");
-        crate::support::Said::of(command.output().unwrap())
+        crate::support::ProgramOutput::of(command.output().unwrap())
     };
     let listed = keyless(&["--json", "models", "ls"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();

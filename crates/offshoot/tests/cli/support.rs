@@ -1,4 +1,4 @@
-//! A data folder of one's own, and the program that works on it.
+//! A temporary data directory, and the program that uses it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,14 +12,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A data folder of one's own. Its daemon ends with it.
+/// A temporary data directory. Its daemon ends with it.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
 }
 
-/// What the program said, and how it ended.
+/// The output of the program and its exit code.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) out: String,
     pub(crate) err: String,
     pub(crate) code: i32,
@@ -65,7 +65,7 @@ impl World {
         command.env("OFFSHOOT_DATA", self.data());
         command.env("XDG_RUNTIME_DIR", self.folder.path().join("run"));
         command.env("HOME", self.folder.path().join("home"));
-        // Nobody's own profiles, nor what he trusts.
+        // No profiles and trusted directories of the real user.
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         command.env("XDG_STATE_HOME", self.folder.path().join("state"));
         command.env_remove("NO_COLOR");
@@ -73,39 +73,39 @@ impl World {
         command
     }
 
-    /// The same, and a hang-up is not ignored: whoever runs the tests may ignore
-    /// it, and what he starts would, too.
+    /// The same, with the default action of hang-up. The test process may ignore it,
+    /// and its children would inherit that.
     pub(crate) fn hearing(&self, args: &[&str]) -> Command {
         let mut command = self.other("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_offshoot")]).args(args);
         command
     }
 
-    /// What the program says.
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
-        Said::of(self.command(args).output().unwrap())
+    /// Runs a command.
+    pub(crate) fn run(&self, args: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(self.command(args).output().unwrap())
     }
 
     /// What a shell says to this line, in which the program works on this folder.
-    pub(crate) fn shell(&self, line: &str) -> Said {
-        Said::of(self.other("bash").args(["-c", line]).output().unwrap())
+    pub(crate) fn shell(&self, line: &str) -> ProgramOutput {
+        ProgramOutput::of(self.other("bash").args(["-c", line]).output().unwrap())
     }
 
-    /// What the program says that must do as asked.
+    /// The output of a command that must succeed.
     pub(crate) fn done(&self, args: &[&str]) -> String {
         let said = self.run(args);
         assert_eq!(said.code, 0, "{args:?}: {said:?}");
         said.out
     }
 
-    /// What the program answers in JSON.
+    /// The JSON output of a command.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = std::iter::once("--json").chain(args.iter().copied()).collect();
         let said = self.run(&args);
         serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
     }
 
-    /// Sends a shell script off under this name.
+    /// Spawns a shell script with this name.
     pub(crate) fn detach(&self, name: &str, script: &str) {
         let said = self.done(&["spawn", "--detach", "--name", name, "--", "sh", "-c", script]);
         assert_eq!(said, format!("{name}\n"));
@@ -178,13 +178,13 @@ impl Drop for World {
     fn drop(&mut self) {
         let stopped = self.command(&["daemon", "stop"]).output();
         if !std::thread::panicking() {
-            let said = Said::of(stopped.unwrap());
+            let said = ProgramOutput::of(stopped.unwrap());
             assert_eq!(said.code, 0, "{said:?}");
         }
     }
 }
 
-impl Said {
+impl ProgramOutput {
     pub(crate) fn of(output: Output) -> Self {
         use std::os::unix::process::ExitStatusExt;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -237,7 +237,7 @@ impl Started {
     }
 
     /// The rest of what it says, and its end.
-    pub(crate) fn finish(mut self) -> Said {
+    pub(crate) fn finish(mut self) -> ProgramOutput {
         let mut err = self.child.stderr.take().unwrap();
         // Both at once, so that neither fills up while the other is read.
         let err = std::thread::spawn(move || {
@@ -248,7 +248,7 @@ impl Started {
         let mut stdout = Vec::new();
         self.out.read_to_end(&mut stdout).unwrap();
         let status = self.child.wait().unwrap();
-        Said::of(Output { status, stdout, stderr: err.join().unwrap() })
+        ProgramOutput::of(Output { status, stdout, stderr: err.join().unwrap() })
     }
 }
 

@@ -2,18 +2,18 @@
 
 /// A command line up to the cursor.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct PartialLine {
     /// The words, without their quotes. The last one is being typed, and may be
     /// empty.
     pub(super) words: Vec<String>,
-    /// The quote that stands open at the cursor.
+    /// The open quote at the cursor.
     pub(super) open: Option<char>,
     /// How many bytes of the last word stay, whatever is offered: the shell
     /// replaces what comes after them.
     pub(super) stays: usize,
 }
 
-impl Typed {
+impl PartialLine {
     /// Reads a line. At `breaks` the shell begins a word of its own, which is
     /// only its own.
     pub(super) fn read(line: &str, breaks: &str) -> Self {
@@ -52,7 +52,7 @@ impl Typed {
         Self { words, open, stays }
     }
 
-    /// What the shell is to put in the place of the last word for this value.
+    /// The text that the shell puts in the place of the last word.
     pub(super) fn replacement(&self, value: &str) -> String {
         let kept = self.words.last().and_then(|word| word.get(..self.stays)).unwrap_or_default();
         let value = value.strip_prefix(kept).unwrap_or(value);
@@ -81,11 +81,11 @@ fn escaped(value: &str, needs: impl Fn(char) -> bool) -> String {
 mod tests {
     use super::*;
 
-    /// Those of bash, unless somebody changes them.
+    /// The default word breaks of bash.
     const BREAKS: &str = " \t\n\"'><=;|&(:";
 
-    fn read(line: &str) -> Typed {
-        Typed::read(line, BREAKS)
+    fn read(line: &str) -> PartialLine {
+        PartialLine::read(line, BREAKS)
     }
 
     #[test]

@@ -1,6 +1,5 @@
-//! What conversations of agents tell that nobody would see otherwise: calls that
-//! were not made because of what an agent may do, where nobody was asked, and what
-//! was still running when it ended its turn.
+//! Facts from the conversations of agents that no event shows: calls that were
+//! refused, and the tasks that still ran when an agent ended its turn.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,63 +8,67 @@ use offshoot_client::wire::{
     Block, CallRefusal, Reply, Request, Tail, TailMode, TailStart, Task, TaskName,
 };
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
 use crate::cli::show::approval;
 
-/// What an answer of a model ends with.
+/// The name of the block that ends an answer of a model.
 const ANSWERED: &str = "answered";
 
-/// What tells what was still running when a turn ended.
+/// The name of the block with the tasks that still ran when a turn ended.
 const RUNNING: &str = "running";
 
-/// How far the conversations of agents were read.
+/// The refused calls of a run, read from its conversations.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(HashMap<String, Read>);
+pub(super) struct Refusals(HashMap<String, ReadPosition>);
 
-/// How far a conversation was read, and the calls in it without a result.
+/// The position in a conversation, and its calls without a result.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadPosition {
     next: u64,
     calls: VecDeque<String>,
-    /// Whether these are all calls of their answer.
+    /// Whether the list of calls is complete.
     is_whole: bool,
 }
 
-/// What a conversation tells.
+/// A fact from a conversation.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A call was not made.
+pub(super) enum ConversationEvent {
+    /// A call was refused.
     Refusal(Refusal),
-    /// The turn has ended, and this is still running, in words.
+    /// The turn has ended; the text lists the running tasks.
     Running(String),
 }
 
-/// A call that was not made.
+/// A refused call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The tool that would have been called.
+    /// The tool.
     pub(super) tool: String,
-    /// With what, on one line, if that is known.
+    /// The arguments on one line, if known.
     pub(super) what: Option<String>,
-    /// Why it was not.
+    /// The reason.
     pub(super) refused: CallRefusal,
 }
 
 impl Refusals {
-    /// Of an agent with so many blocks in its conversation only what comes after.
+    /// Reads the conversation of an agent from this block on.
     pub(super) fn after(task: &str, blocks: u64) -> Self {
-        let read = Read { next: blocks, ..Read::default() };
+        let read = ReadPosition { next: blocks, ..ReadPosition::default() };
         Self(HashMap::from([(task.to_owned(), read)]))
     }
 
-    /// What an agent's conversation tells since it was last looked at. What cannot
-    /// be read is left out: it is in the conversation.
-    pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Found> {
+    /// Reads the new blocks of a conversation. Errors are ignored, because the
+    /// conversation keeps them.
+    pub(super) async fn look(
+        &mut self,
+        cx: &CommandContext,
+        task: &Task,
+    ) -> Vec<ConversationEvent> {
         let read = self.0.entry(task.id.clone()).or_default();
         let reading = TailStart::From(read.next);
         let named = TaskName { session: task.session.clone(), task: task.id.clone() };
         let tail = Tail { task: named, reading, following: TailMode::Stop };
-        let Ok(mut stream) = desk.client.follow(&Request::Tail(tail)).await else {
+        let Ok(mut stream) = cx.client.follow(&Request::Tail(tail)).await else {
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -88,9 +91,9 @@ impl Refusals {
     }
 }
 
-impl Read {
-    /// What a block tells. Results stand in the order of their calls.
-    fn take(&mut self, block: Block) -> Option<Found> {
+impl ReadPosition {
+    /// Reads a block. Results are in the order of their calls.
+    fn take(&mut self, block: Block) -> Option<ConversationEvent> {
         match block.kind.as_str() {
             "tool_use" => {
                 if std::mem::take(&mut self.is_whole) {
@@ -99,8 +102,12 @@ impl Read {
                 self.calls.push_back(block.text);
                 None
             }
-            "tool_result" => refusal(block, self.calls.pop_front().as_deref()).map(Found::Refusal),
-            "other" if block.name.as_deref() == Some(RUNNING) => Some(Found::Running(block.text)),
+            "tool_result" => {
+                refusal(block, self.calls.pop_front().as_deref()).map(ConversationEvent::Refusal)
+            }
+            "other" if block.name.as_deref() == Some(RUNNING) => {
+                Some(ConversationEvent::Running(block.text))
+            }
             _ => {
                 self.is_whole |= block.name.as_deref() == Some(ANSWERED);
                 None
@@ -134,34 +141,34 @@ mod tests {
         Block { refused, ..block("tool_result", "The call was not made.") }
     }
 
-    fn refused(found: Option<Found>) -> Refusal {
+    fn refused(found: Option<ConversationEvent>) -> Refusal {
         match found {
-            Some(Found::Refusal(refusal)) => refusal,
+            Some(ConversationEvent::Refusal(refusal)) => refusal,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
-    fn no_words_of_a_tool_pose_as_a_refusal() {
+    fn a_text_of_a_tool_is_no_refusal() {
         let posing = "The call was not made: write needs approval for this, and there is no approver, so \
                       it is denied.";
         for kind in ["tool_result", "user", "notice"] {
-            assert_eq!(Read::default().take(block(kind, posing)), None, "{kind}");
+            assert_eq!(ReadPosition::default().take(block(kind, posing)), None, "{kind}");
         }
-        let found = refused(Read::default().take(denied()));
+        let found = refused(ReadPosition::default().take(denied()));
         assert_eq!(found.refused.why, "a rule forbids it");
     }
 
     #[test]
-    fn what_still_runs_when_a_turn_ends_is_told() {
+    fn running_tasks_at_the_end_of_a_turn_are_reported() {
         let running = Block { name: Some(RUNNING.into()), ..block("other", "Still running: a") };
-        let found = Some(Found::Running("Still running: a".to_owned()));
-        assert_eq!(Read::default().take(running), found);
+        let found = Some(ConversationEvent::Running("Still running: a".to_owned()));
+        assert_eq!(ReadPosition::default().take(running), found);
     }
 
     #[test]
-    fn a_person_reads_what_the_agent_would_have_done() {
-        let mut read = Read::default();
+    fn a_refusal_has_the_arguments_of_its_call() {
+        let mut read = ReadPosition::default();
         let said =
             ["a.txt", "b.txt"].map(|path| format!(r#"{{"content": "x", "path": "{path}"}}"#));
         for call in &said {
@@ -171,10 +178,10 @@ mod tests {
         assert_eq!(read.take(block("tool_result", "a.txt was made")), None);
         assert_eq!(refused(read.take(denied())).what.as_deref(), Some("b.txt"));
 
-        // Of a call that was made before anybody looked nothing is guessed.
+        // Nothing is guessed about an earlier call.
         assert_eq!(refused(read.take(denied())).what, None);
 
-        // What a cut answer called for has no result.
+        // The calls of a cut answer have no results.
         read.take(block("tool_use", &said[1]));
         read.take(answered());
         read.take(block("tool_use", &said[0]));

@@ -1,6 +1,6 @@
 //! Text from outside, made safe to show and cut to a width.
 //!
-//! Names, reasons and output are written by whoever runs a command. A terminal
+//! Names, reasons and output come from commands and models. A terminal
 //! obeys what it is sent, so nothing is sent that it could obey: complete
 //! colour and cursor sequences are left out, every other control character is
 //! shown as a picture of itself, and what is not UTF-8 as `�`. No text is
@@ -13,19 +13,19 @@ use unicode_width::UnicodeWidthChar;
 /// The longest control sequence that is left out; a longer one is shown.
 const LONGEST_SEQUENCE: usize = 64;
 
-/// What stands for a cut.
+/// The mark of a cut.
 const ELLIPSIS: char = '…';
 
-/// Makes the bytes of a stream safe, piece by piece: what is cut between two
-/// pieces is kept until the next one.
+/// Makes the bytes of a stream safe, chunk by chunk. A character or sequence that
+/// is cut between two chunks is kept until the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Safe {
+pub(crate) struct SafeText {
     /// The unfinished character or sequence at the end of the piece before.
     kept: Vec<u8>,
 }
 
-impl Safe {
-    /// The next piece, with its line breaks.
+impl SafeText {
+    /// Converts the next chunk; line breaks are kept.
     pub(crate) fn piece(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.kept);
         all.extend_from_slice(bytes);
@@ -33,16 +33,16 @@ impl Safe {
         let mut rest = all.as_slice();
         while !rest.is_empty() {
             match next(rest) {
-                Next::Char(c, length) => {
+                Token::Char(c, length) => {
                     show(&mut shown, c);
                     rest = &rest[length..];
                 }
-                Next::LeftOut(length) => rest = &rest[length..],
-                Next::Bad(length) => {
+                Token::LeftOut(length) => rest = &rest[length..],
+                Token::Bad(length) => {
                     shown.push(char::REPLACEMENT_CHARACTER);
                     rest = &rest[length..];
                 }
-                Next::Unfinished => {
+                Token::Unfinished => {
                     self.kept = rest.to_vec();
                     break;
                 }
@@ -51,7 +51,7 @@ impl Safe {
         shown
     }
 
-    /// What is left when nothing more comes.
+    /// Converts the kept bytes at the end of the stream.
     pub(crate) fn rest(&mut self) -> String {
         let kept = std::mem::take(&mut self.kept);
         let mut shown = String::new();
@@ -60,18 +60,18 @@ impl Safe {
     }
 }
 
-enum Next {
+enum Token {
     Char(char, usize),
     LeftOut(usize),
     Bad(usize),
     Unfinished,
 }
 
-/// What the bytes begin with.
-fn next(bytes: &[u8]) -> Next {
+/// The first token of the bytes.
+fn next(bytes: &[u8]) -> Token {
     match bytes {
-        [b'\r', b'\n', ..] => return Next::LeftOut(1),
-        [b'\r'] | [0x1b] => return Next::Unfinished,
+        [b'\r', b'\n', ..] => return Token::LeftOut(1),
+        [b'\r'] | [0x1b] => return Token::Unfinished,
         [0x1b, b'[', ..] => return sequence(bytes),
         _ => {}
     }
@@ -84,36 +84,36 @@ fn next(bytes: &[u8]) -> Next {
         }
     };
     match (valid.chars().next(), error) {
-        (Some(c), _) => Next::Char(c, c.len_utf8()),
+        (Some(c), _) => Token::Char(c, c.len_utf8()),
         (None, Some(error)) => match error.error_len() {
-            Some(length) => Next::Bad(length),
-            None if bytes.len() < 4 => Next::Unfinished,
-            None => Next::Bad(1),
+            Some(length) => Token::Bad(length),
+            None if bytes.len() < 4 => Token::Unfinished,
+            None => Token::Bad(1),
         },
-        (None, None) => Next::Unfinished,
+        (None, None) => Token::Unfinished,
     }
 }
 
-/// A sequence that begins with `ESC [`: left out if it is whole, else its ESC is
-/// shown and the rest is text.
-fn sequence(bytes: &[u8]) -> Next {
+/// The token for a sequence that starts with `ESC [`. A complete sequence is left
+/// out; otherwise the ESC is shown and the rest is text.
+fn sequence(bytes: &[u8]) -> Token {
     for (at, byte) in bytes.iter().enumerate().skip(2).take(LONGEST_SEQUENCE) {
         match byte {
             0x20..=0x3f => {}
-            0x40..=0x7e => return Next::LeftOut(at + 1),
-            _ => return Next::Char('\u{1b}', 1),
+            0x40..=0x7e => return Token::LeftOut(at + 1),
+            _ => return Token::Char('\u{1b}', 1),
         }
     }
     match bytes.len() {
-        length if length < LONGEST_SEQUENCE => Next::Unfinished,
-        _ => Next::Char('\u{1b}', 1),
+        length if length < LONGEST_SEQUENCE => Token::Unfinished,
+        _ => Token::Char('\u{1b}', 1),
     }
 }
 
 fn show(shown: &mut String, c: char) {
     match c {
         '\n' | '\t' => shown.push(c),
-        // It would write over what stands in the line.
+        // It would overwrite the line.
         '\r' => shown.push('\n'),
         _ if is_unsafe(c) => shown.push(picture(c)),
         _ => shown.push(c),
@@ -134,13 +134,13 @@ pub(crate) fn first_line(text: &str) -> String {
 
 /// The text, safe, with its line breaks.
 pub(crate) fn lines(text: &str) -> String {
-    let mut safe = Safe::default();
+    let mut safe = SafeText::default();
     let mut shown = safe.piece(text.as_bytes());
     shown.push_str(&safe.rest());
     shown
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
@@ -162,9 +162,8 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     shown
 }
 
-/// The text broken between words, so that it and the indent, which stands before
-/// each line but the first, take at most so many columns. A longer word has a
-/// line of its own.
+/// Wraps a text between words. All lines but the first start with the indent. A
+/// word that is too long has its own line.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> String {
     let before = width(indent);
     let mut shown = String::new();
@@ -184,7 +183,7 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> String {
     shown
 }
 
-/// Words that mean something else than a program where a command stands.
+/// Shell keywords, which are not programs at the start of a command.
 const KEYWORDS: [&str; 16] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "select", "then", "time", "until", "while",
@@ -282,7 +281,7 @@ mod tests {
         let whole = "é日\u{1b}[38;5;9m👍\r\nx\rz\u{1b}]8;;\u{7}".as_bytes();
         let expected = lines(std::str::from_utf8(whole).unwrap());
         for at in 0..=whole.len() {
-            let mut safe = Safe::default();
+            let mut safe = SafeText::default();
             let shown = safe.piece(&whole[..at]) + &safe.piece(&whole[at..]) + &safe.rest();
             assert_eq!(shown, expected, "cut at {at}");
         }
@@ -290,14 +289,14 @@ mod tests {
 
     #[test]
     fn what_is_not_utf8_is_shown_and_nothing_after_it_is_lost() {
-        let mut safe = Safe::default();
+        let mut safe = SafeText::default();
         let shown = safe.piece(b"a\xffb\xf0\x9f\x92c\xe6\x97") + &safe.rest();
         assert_eq!(shown, "a\u{fffd}b\u{fffd}c\u{fffd}");
     }
 
     #[test]
     fn an_endless_sequence_is_shown_and_not_waited_for() {
-        let mut safe = Safe::default();
+        let mut safe = SafeText::default();
         let shown = safe.piece(format!("\u{1b}[{}", "1;".repeat(200)).as_bytes());
         assert!(shown.starts_with("␛[1;1;"), "{shown}");
         assert!(safe.kept.len() < 4 + LONGEST_SEQUENCE);
