@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access;
 use crate::deliver::{self, InboxRows, MessageRecipient, QuestionRequest, SendRequest};
+use crate::engine::backend::AgentKind;
 use crate::engine::body::{BodyError, CancelledError, ClosureBody};
 use crate::engine::handle::{Context, TaskRef, Viewer};
 use crate::engine::kind::{BackendBody, TaskRequest};
@@ -115,6 +116,20 @@ impl Context {
     /// Whether the cap on depth lets this task have children.
     pub fn may_have_children(&self) -> bool {
         self.lineage().depth < self.engine.config.caps.depth
+    }
+
+    /// The registered kinds, other than this task's own, whose backends declare
+    /// themselves agents. Sorted by name.
+    pub fn other_agent_kinds(&self) -> Vec<AgentKind> {
+        let others = self.engine.kinds.iter().filter(|(kind, _)| **kind != self.live.spec.kind);
+        let declared = others.filter_map(|(kind, backend)| {
+            let description = backend.agent_description()?.to_owned();
+            let capabilities = backend.capabilities();
+            Some(AgentKind { kind: kind.clone(), description, capabilities })
+        });
+        let mut kinds: Vec<_> = declared.collect();
+        kinds.sort_unstable_by(|one, other| one.kind.cmp(&other.kind));
+        kinds
     }
 
     /// The task with this handle or id that this one may touch: itself, one
