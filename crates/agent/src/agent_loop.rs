@@ -14,6 +14,7 @@ use offshoot_core::{Failure, FailureKind, Payload, TaskId};
 use offshoot_models::{Gate, Model};
 use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepError};
 use offshoot_store::CounterChange;
+use offshoot_worktree::WorktreeSpec;
 
 use crate::agent_loop::call_batch::unanswered;
 use crate::agent_loop::payment::open_ledger;
@@ -26,12 +27,12 @@ use crate::conversation::entry::{Continued, Entry, Fork};
 use crate::conversation::estimate;
 use crate::conversation::history::load;
 use crate::conversation::{Closing, Conversation, Finishes, Tail};
+use crate::isolation::make_worktree;
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
 use crate::report::AgentReport;
 use crate::tool::Toolbox;
-use crate::worktree::{self, Tree};
 
 /// How long an agent waits, for its calls or at the gate, before it lets go of
 /// its conversation, which may be large. Reading it again for less would cost
@@ -48,7 +49,7 @@ pub(crate) struct AgentLoop {
     pub(crate) gate: Gate,
     pub(crate) tools: Arc<Toolbox>,
     /// The worktree in which it works, if it has its own.
-    pub(crate) tree: Option<Arc<Tree>>,
+    pub(crate) tree: Option<Arc<WorktreeSpec>>,
     /// How the agent shall behave.
     pub(crate) system: Arc<str>,
     pub(crate) conversation: Conversation,
@@ -78,12 +79,10 @@ impl AgentLoop {
         let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
-            Isolation::Worktree => {
-                Some(Box::pin(worktree::settle_in(&shared, &cx, &mut brief)).await?)
-            }
+            Isolation::Worktree => Some(Box::pin(make_worktree(&shared, &cx, &mut brief)).await?),
         };
         if let Some(tree) = &tree {
-            system = format!("{system}\n{}", tree.told()).into();
+            system = format!("{system}\n{}", tree.instructions()).into();
         }
         if let Some(ledger) = &mut ledger {
             ledger.preface = estimate::preface(&system, &tools.specs(), &brief.model);

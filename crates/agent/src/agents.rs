@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Payload, PayloadError, SessionId, text};
+use offshoot_core::{Payload, PayloadError, SessionId, TaskId, text};
 use offshoot_models::{Gate, Model, Prices};
 use offshoot_runtime::{Error, TaskRef, TaskRequest};
 use offshoot_sandbox::Helper;
+use offshoot_worktree::{OwnerState, Worktrees};
 use serde_json::Value;
 
 use crate::KIND;
@@ -22,7 +23,6 @@ use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
 use crate::tool::Tool;
-use crate::worktree::Worktrees;
 
 /// A brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
@@ -246,6 +246,21 @@ impl Agents {
         let mut shared = Arc::unwrap_or_clone(self.0);
         change(&mut shared);
         Self(Arc::new(shared))
+    }
+
+    /// Removes the worktrees of ended agents where nothing would be lost, and returns how many.
+    /// `state_of` returns the state of a task.
+    ///
+    /// Call it after recovery, and from time to time.
+    pub async fn sweep_worktrees<F, S>(&self, state_of: F) -> std::io::Result<usize>
+    where
+        F: FnMut(TaskId) -> S,
+        S: Future<Output = OwnerState>,
+    {
+        match &self.0.worktrees {
+            Some(worktrees) => worktrees.sweep(state_of).await,
+            None => Ok(0),
+        }
     }
 
     /// The used part of an agent's own budget, if it has one. Reservations of calls in progress

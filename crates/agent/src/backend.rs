@@ -9,8 +9,8 @@ use offshoot_runtime::{Backend, BodyResult, BoxFuture, ClearReason, Context};
 use crate::agent_loop::AgentLoop;
 use crate::agents::AgentShared;
 use crate::brief::{Brief, Isolation};
+use crate::isolation::{CleanupCaller, tidy_up};
 use crate::model_source::ModelUnavailable;
-use crate::worktree::{self, By};
 
 /// What executes agents.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Backend for AgentBackend {
         Box::pin(async move {
             let brief = cx.input::<Brief>().await;
             if brief.is_ok_and(|brief| brief.isolation == Isolation::Worktree) {
-                worktree::tidy_up(&shared, &cx, By::Runtime).await;
+                tidy_up(&shared, &cx, CleanupCaller::Runtime).await;
             }
         })
     }
@@ -101,6 +101,6 @@ impl Backend for AgentBackend {
 async fn isolated(agent: Box<AgentLoop>) -> BodyResult {
     let (shared, cx) = (agent.shared.clone(), agent.cx.clone());
     let ended = agent.run().await;
-    worktree::tidy_up(&shared, &cx, By::Body).await;
+    tidy_up(&shared, &cx, CleanupCaller::Body).await;
     ended
 }

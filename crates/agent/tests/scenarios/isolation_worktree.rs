@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_agent::{
-    AgentReport, Agents, Fate, Function, Isolation, ToolContext, ToolError, Worktree, WorktreeState,
+    AgentReport, Agents, Function, Isolation, OwnerState, ToolContext, ToolError, Worktree,
+    WorktreeState,
 };
 use offshoot_core::{Caps, Outcome};
 use offshoot_models::{Call, Turn};
@@ -377,14 +378,14 @@ async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
         let repository = Repository::new();
         let (world, child) = standing(&repository, writes).await?;
         let agents = world.agents.clone();
-        let live = async |_| Fate::Live;
+        let live = async |_| OwnerState::Live;
         assert_eq!(agents.sweep_worktrees(live).await?, 0, "what lives is left alone");
         // The process dies, and nobody is left to tidy up.
         drop((world, child));
-        let ended = async |_| Fate::Ended;
+        let ended = async |_| OwnerState::Ended;
         assert_eq!(agents.sweep_worktrees(ended).await?, swept);
         assert_eq!(repository.is_tidy(), writes.is_none());
-        let gone = async |_| Fate::Gone;
+        let gone = async |_| OwnerState::Gone;
         assert_eq!(agents.sweep_worktrees(gone).await?, 0);
         let left = std::fs::read_dir(repository.trees())?.count();
         assert_eq!(left, if writes.is_some() { 2 } else { 0 });
