@@ -1,11 +1,19 @@
-//! The loop: what an agent does next follows from its conversation alone.
+//! The agent loop: each step follows from the conversation alone.
+//!
+//! The conversation is the agent's history in the store. A step reads its tail,
+//! does one thing (deliver, ask the model, run tool calls, wait, end) and commits
+//! the outcome. An attempt after a crash reads the history and goes on from there.
 
-pub(crate) mod call_batch;
-pub(crate) mod closing;
-pub(crate) mod compaction;
-pub(crate) mod model_call;
-pub(crate) mod payment;
-pub(crate) mod turn_end;
+mod call_batch;
+mod children;
+mod closing;
+mod compaction;
+mod inbox;
+mod model_call;
+mod payment;
+mod progress;
+mod tool_runner;
+mod turn_end;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,66 +24,88 @@ use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepErr
 use offshoot_store::CounterChange;
 use offshoot_worktree::WorktreeSpec;
 
-use crate::agent_loop::call_batch::unanswered;
-use crate::agent_loop::payment::open_ledger;
 use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
-use crate::control;
-use crate::conversation::entry::{Continued, Entry, Fork};
-use crate::conversation::estimate;
-use crate::conversation::history::load;
-use crate::conversation::{Closing, Conversation, Finishes, Tail};
+use crate::control::{self, SourceTools};
+use crate::conversation::entry::{Continuation, Entry, Fork};
+use crate::conversation::{Closing, Conversation, ResultMode, Tail, estimate, history};
 use crate::isolation::make_worktree;
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
-use crate::report::AgentReport;
 use crate::tool::Toolbox;
 
-/// How long an agent waits, for its calls or at the gate, before it lets go of
-/// its conversation, which may be large. Reading it again for less would cost
-/// more than it is worth.
-pub(crate) const CONVERSATION_HOLD: Duration = Duration::from_secs(2);
+use self::payment::open_ledger;
+use self::tool_runner::without_output;
 
-/// An agent at work.
+/// How long a waiting agent keeps its conversation in memory.
+///
+/// A conversation may be large, and reading it again costs less than keeping it
+/// for longer.
+const CONVERSATION_HOLD: Duration = Duration::from_secs(2);
+
+/// A running agent.
 #[derive(Debug)]
 pub(crate) struct AgentLoop {
     pub(crate) shared: Arc<AgentShared>,
     pub(crate) cx: Context,
-    pub(crate) brief: Arc<Brief>,
-    pub(crate) model: Arc<dyn Model>,
-    pub(crate) gate: Gate,
-    pub(crate) tools: Arc<Toolbox>,
-    /// The worktree in which it works, if it has its own.
+    brief: Arc<Brief>,
+    model: Arc<dyn Model>,
+    gate: Gate,
+    tools: Arc<Toolbox>,
+    /// The tools of the agent's sources, if it has any.
+    source_tools: Option<Box<SourceTools>>,
+    /// The agent's own worktree, if it is isolated.
     pub(crate) tree: Option<Arc<WorktreeSpec>>,
-    /// How the agent shall behave.
-    pub(crate) system: Arc<str>,
-    pub(crate) conversation: Conversation,
-    /// How long it may take, if that is limited and known.
-    pub(crate) clock: Option<Box<ClockGuard>>,
-    /// What it may spend, if that is limited.
-    pub(crate) ledger: Option<Box<BudgetLedger>>,
-    /// How often in a row its model did not answer.
-    pub(crate) failures: u32,
-    /// Why it has not answered yet, if something went wrong.
-    pub(crate) delay: Option<Box<ModelDelay>>,
-    /// Up to where it has looked for what its session has for it.
-    pub(crate) looked: u64,
+    /// The system prompt.
+    system: Arc<str>,
+    conversation: Conversation,
+    /// The time limit, if there is one and the start time is loaded.
+    clock: Option<Box<ClockGuard>>,
+    /// The budget, if there is one.
+    ledger: Option<Box<BudgetLedger>>,
+    /// The number of failed model calls in a row.
+    failures: u32,
+    /// The reason why the model has not answered yet, after a failure.
+    delay: Option<Box<ModelDelay>>,
+    /// The last inbox row of the session that the agent has read.
+    session_row: u64,
+}
+
+/// The result of one step of the loop.
+#[derive(Debug)]
+enum Flow {
+    /// The loop takes the next step.
+    Continue,
+    /// The agent ends with this value.
+    End(Payload),
+}
+
+/// Whether the conversation in memory matches the history in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    Current,
+    Stale,
 }
 
 impl AgentLoop {
-    /// Takes up the agent's work where its history ends.
+    /// Prepares an agent's model, tools, budget and worktree.
     pub(crate) async fn start(
         shared: Arc<AgentShared>,
         cx: Context,
     ) -> Result<Box<Self>, BodyError> {
         let mut brief = cx.input::<Brief>().await?;
-        let (model, gate) = shared.find(&brief, cx.lineage().session)?;
+        let (model, gate) = shared.model(&brief, cx.lineage().session)?;
         let mut ledger = open_ledger(&shared, cx.id(), &brief)
             .map_err(|error| Failure::new(FailureKind::Budget, error.to_string()))?;
-        let tools = control::toolbox(&shared, &cx, &brief).await?;
+        let fixed = control::toolbox(&shared, &cx, &brief).await?;
+        let mut source_tools = SourceTools::new(&shared, &fixed);
+        let session = cx.lineage().session;
+        let sourced =
+            source_tools.as_mut().and_then(|tools| tools.refresh(&shared, &brief, session));
+        let tools = sourced.unwrap_or(fixed);
         let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
@@ -89,7 +119,7 @@ impl AgentLoop {
         }
         let brief = Arc::new(brief);
         let conversation = Conversation::default();
-        let (clock, failures, delay, looked) = (None, 0, None, 0);
+        let (clock, failures, delay, session_row) = (None, 0, None, 0);
         Ok(Box::new(Self {
             shared,
             cx,
@@ -97,6 +127,7 @@ impl AgentLoop {
             model,
             gate,
             tools,
+            source_tools,
             tree,
             system,
             conversation,
@@ -104,25 +135,40 @@ impl AgentLoop {
             ledger,
             failures,
             delay,
-            looked,
+            session_row,
         }))
     }
 
-    /// Goes on until the agent has ended.
+    /// Updates the tools from the agent's sources.
+    fn refresh_tools(&mut self) {
+        let session = self.cx.lineage().session;
+        let sources = self.source_tools.as_mut();
+        let tools = sources.and_then(|tools| tools.refresh(&self.shared, &self.brief, session));
+        let Some(tools) = tools else { return };
+        self.tools = tools;
+        if let Some(ledger) = &mut self.ledger {
+            let before = ledger.preface;
+            ledger.preface =
+                estimate::preface(&self.system, &self.tools.specs(), &self.brief.model);
+            self.conversation.grow_preface(ledger.preface.saturating_sub(before));
+        }
+    }
+
+    /// Runs the loop until the agent ends.
     pub(crate) async fn run(mut self: Box<Self>) -> BodyResult {
         let mut memory = Memory::Stale;
         let mut failures = 0;
         loop {
-            let went = match memory {
+            let flow = match memory {
                 Memory::Stale => Box::pin(self.reload()).await.map(|()| Flow::Continue),
                 Memory::Current => self.step().await,
             };
-            match went {
+            match flow {
                 Ok(Flow::End(value)) => return Ok(value),
                 Ok(Flow::Continue) => (memory, failures) = (Memory::Current, 0),
                 Err(LoopExit::End(error)) => return Err(error),
                 Err(LoopExit::Store(error)) => {
-                    tracing::warn!(task = %self.cx.id(), %error, "an agent could not be written on");
+                    tracing::warn!(task = %self.cx.id(), %error, "the store failed; the agent reads its history again");
                     failures += 1;
                     memory = Memory::Stale;
                     Box::pin(self.cx.back_off(failures)).await?;
@@ -132,56 +178,66 @@ impl AgentLoop {
     }
 
     /// Reads the conversation from the history.
-    pub(crate) async fn reload(&mut self) -> Result<(), LoopExit> {
-        let finishes = match self.brief.result_schema {
-            Some(_) => Finishes::ByTool(control::finish_name(
+    async fn reload(&mut self) -> Result<(), LoopExit> {
+        let mode = match self.brief.result_schema {
+            Some(_) => ResultMode::Tool(control::finish_name(
                 &self.shared,
                 &self.brief.dialect,
                 &self.tools,
             )),
-            None => Finishes::BySaying,
+            None => ResultMode::Answer,
         };
-        // Whatever was under way is known by now, or stays counted as reserved.
+        // A call that was under way has settled, or keeps its reservation.
         self.end_call();
-        self.conversation = load(&self.cx, finishes).await?;
+        self.conversation = history::load(&self.cx, mode).await?;
         if self.must_announce_takeover() && !matches!(self.conversation.tail(), Tail::Empty) {
             self.announce_takeover().await?;
         }
-        if let (None, Some(length)) = (&self.clock, self.length()) {
-            self.clock = Box::pin(self.measure(length)).await?;
+        if let (None, Some(length)) = (&self.clock, self.time_limit()) {
+            self.clock = Box::pin(self.start_clock(length)).await?;
         }
         Ok(())
     }
 
-    /// Whether the conversation is another task's, and this one has not said yet
-    /// that it goes on with it.
-    fn must_announce_takeover(&self) -> bool {
-        self.cx.continues().is_some() && self.conversation.continued() != Some(self.cx.id())
+    /// Reads the conversation again if the agent has dropped it while it waited.
+    async fn ensure_loaded(&mut self) -> Result<(), LoopExit> {
+        match self.conversation.tail() {
+            Tail::Empty => Box::pin(self.reload()).await,
+            _ => Ok(()),
+        }
     }
 
-    /// Says that this task goes on with the conversation. What the one before it
-    /// has called and has no result may have been done, and only that one's
-    /// journal would know.
+    /// Whether this task continues another task's conversation and the history
+    /// does not say so yet.
+    fn must_announce_takeover(&self) -> bool {
+        self.cx.continues().is_some() && self.conversation.continued_by() != Some(self.cx.id())
+    }
+
+    /// Records that this task continues the conversation.
+    ///
+    /// The previous task may have run its open calls, and only its own journal
+    /// knows. So each open call gets a result that says so.
     async fn announce_takeover(&mut self) -> Result<(), LoopExit> {
-        let said = "Whether this call took effect is unknown: the task that made it ended before \
+        let text = "Whether this call took effect is unknown: the task that made it ended before \
                     it had a result. Find out before you repeat it.";
         let mut entries = Vec::new();
         if let Tail::Calls(calls) = self.conversation.tail() {
-            entries.extend(calls.iter().map(|call| Entry::Result(unanswered(call, said))));
+            entries.extend(calls.iter().map(|call| Entry::Result(without_output(call, text))));
         }
-        entries.push(Entry::Continued(Continued { by: self.cx.id() }));
-        self.write(entries, None, &[]).await
+        entries.push(Entry::Continuation(Continuation { by: self.cx.id() }));
+        self.commit(entries, None, &[]).await
     }
 
-    /// How long the agent may take, if that is limited.
-    fn length(&self) -> Option<Duration> {
+    /// The agent's time limit: the brief's, else the default.
+    fn time_limit(&self) -> Option<Duration> {
         let own = self.brief.time.into_iter().chain(self.brief.budget.time).min();
         own.or(self.shared.limits.time)
     }
 
-    /// The clock of an agent that may take so long. When it began is kept, so
-    /// that a crash gives it no more time.
-    async fn measure(&self, length: Duration) -> Result<Option<Box<ClockGuard>>, LoopExit> {
+    /// Starts the clock of an agent with this time limit.
+    ///
+    /// The start time is journalled, so a crash gives the agent no extra time.
+    async fn start_clock(&self, length: Duration) -> Result<Option<Box<ClockGuard>>, LoopExit> {
         let now = self.cx.now();
         let began =
             self.cx.step("began", move || async move { Ok::<_, BodyError>(now) }).value().await;
@@ -191,31 +247,23 @@ impl AgentLoop {
             StepError::Unknown => LoopExit::failure(FailureKind::Error, "when it began is unknown"),
         })?;
         let clock = Clock::start(&self.cx, length, began).await?;
-        Ok(clock.map(|clock| Box::new(self.shared.clocks.hang_up(self.cx.id(), clock))))
+        Ok(clock.map(|clock| Box::new(self.shared.clocks.insert(self.cx.id(), clock))))
     }
 
-    /// The same, if the agent has let go of what was said.
-    pub(crate) async fn ensure_loaded(&mut self) -> Result<(), LoopExit> {
-        match self.conversation.tail() {
-            Tail::Empty => Box::pin(self.reload()).await,
-            _ => Ok(()),
-        }
-    }
-
+    /// Takes one step, by the tail of the conversation.
     async fn step(&mut self) -> Result<Flow, LoopExit> {
         if self.cx.is_cancelled() {
             return Box::pin(self.stop()).await;
         }
-        if self.conversation.closing() == Closing::Said
-            && !matches!(self.conversation.tail(), Tail::Calls(_))
-        {
+        let has_calls = matches!(self.conversation.tail(), Tail::Calls(_));
+        if self.conversation.closing() == Closing::Done && !has_calls {
             return Box::pin(self.end_at_limit()).await;
         }
-        if self.conversation.misfits() > 1 && !matches!(self.conversation.tail(), Tail::Calls(_)) {
+        if self.conversation.invalid_results() > 1 && !has_calls {
             return Err(self.invalid_result());
         }
-        // Each in a box, so that an agent that waits in one of them does not take
-        // the room of the largest.
+        // Each step is boxed, so that a waiting agent does not keep the room of the
+        // largest one.
         match self.conversation.tail().clone() {
             Tail::Empty => Box::pin(self.write_task()).await.map(|()| Flow::Continue),
             Tail::Spoken => Box::pin(self.next_answer()).await.map(|()| Flow::Continue),
@@ -224,7 +272,7 @@ impl AgentLoop {
         }
     }
 
-    /// Says what the agent shall do.
+    /// Writes the task as the first message of the conversation.
     async fn write_task(&mut self) -> Result<(), LoopExit> {
         let mut entries = Vec::new();
         if let (BriefContext::Fork { from, blocks }, Some(task)) =
@@ -233,140 +281,101 @@ impl AgentLoop {
             entries.push(Entry::Fork(Fork { task, from, blocks }));
             entries.push(Entry::Notice { text: forked(self.cx.handle()) });
         }
-        entries.push(Entry::Said { text: self.brief.task.clone(), images: Vec::new() });
-        let forked = entries.len() > 1;
+        entries.push(Entry::User { text: self.brief.task.clone(), images: Vec::new() });
+        let is_fork = entries.len() > 1;
         if self.must_announce_takeover() {
-            // The one before it never began.
-            entries.push(Entry::Continued(Continued { by: self.cx.id() }));
+            // The previous task ended before it wrote anything.
+            entries.push(Entry::Continuation(Continuation { by: self.cx.id() }));
         }
-        self.write(entries, None, &[]).await?;
-        if forked {
+        self.commit(entries, None, &[]).await?;
+        if is_fork {
             self.reload().await?;
         }
         Ok(())
     }
 
-    /// The agent was asked to stop: whatever it has called gets a result that
-    /// says so, because its history may go on in another task.
+    /// Ends a cancelled agent. Each open call gets a result that says so, because
+    /// another task may continue the history.
     async fn stop(&mut self) -> Result<Flow, LoopExit> {
         if let Tail::Calls(calls) = self.conversation.tail().clone() {
-            self.give_up(calls).await?;
+            self.abandon_calls(calls).await?;
         }
         Err(LoopExit::End(BodyError::Cancelled))
     }
 
-    /// Commits entries to the history, with the acknowledgement of the rows
-    /// they carry and of the ends they tell, and only then goes on from there.
-    pub(crate) async fn write(
+    /// Commits entries to the history, then adds them to the conversation.
+    ///
+    /// The same commit acknowledges the inbox rows that the entries carry and the
+    /// task ends that they report.
+    async fn commit(
         &mut self,
         entries: Vec<Entry>,
-        read: Option<&InboxRows>,
+        rows: Option<&InboxRows>,
         ends: &[TaskId],
     ) -> Result<(), LoopExit> {
         let at = self.cx.now();
         let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
-        let mut appending = self.cx.append(blocks?);
-        if let Some(rows) = read {
-            appending = appending.acking(rows);
+        let mut append = self.cx.append(blocks?);
+        if let Some(rows) = rows {
+            append = append.acking(rows);
         }
         if !ends.is_empty() {
-            appending = appending.acking_ends(ends).await?;
+            append = append.acking_ends(ends).await?;
         }
-        appending.await?;
-        self.go_on_from(entries);
+        append.await?;
+        self.add_committed(entries);
         Ok(())
     }
 
-    /// The same with changes of counters in place of rows.
-    pub(crate) async fn write_counting(
+    /// Commits entries and counter changes together.
+    async fn commit_counting(
         &mut self,
         entries: Vec<Entry>,
-        mut counts: Vec<CounterChange>,
+        mut changes: Vec<CounterChange>,
     ) -> Result<(), LoopExit> {
-        if counts.is_empty() {
-            return self.write(entries, None, &[]).await;
+        if changes.is_empty() {
+            return self.commit(entries, None, &[]).await;
         }
         let at = self.cx.now();
         let blocks: Result<Vec<_>, _> = entries.iter().map(|entry| entry.to_block(at)).collect();
         let blocks = blocks?;
         loop {
-            match self.cx.append(blocks.clone()).counting(counts.clone()).await {
+            match self.cx.append(blocks.clone()).counting(changes.clone()).await {
                 Ok(()) => break,
-                // Counters end with their task, and it may have ended long ago.
+                // The owner of a counter may have ended, and its counters with it.
                 Err(Error::Limit { .. }) => {
-                    let fitting = fit(&self.cx, counts.clone()).await?;
-                    if same(&fitting, &counts) {
+                    let fitting = fit(&self.cx, changes.clone()).await?;
+                    if has_same_amounts(&fitting, &changes) {
                         return Err(Error::Contended.into());
                     }
-                    counts = fitting;
+                    changes = fitting;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
-        self.go_on_from(entries);
+        self.add_committed(entries);
         Ok(())
     }
 
-    /// The conversation goes on from what is in the history.
-    fn go_on_from(&mut self, entries: Vec<Entry>) {
+    fn add_committed(&mut self, entries: Vec<Entry>) {
         for entry in entries {
             self.conversation.push(entry);
             self.conversation.skip_to(self.conversation.blocks() + 1);
         }
     }
-
-    /// Tells whoever looks what the agent has done so far.
-    pub(crate) async fn report(&self) -> Result<(), LoopExit> {
-        let usage = self.conversation.usage();
-        let cost = self.shared.prices.of(&self.brief.model).map(|price| price.of(usage));
-        let (steps, tool_calls) = (self.conversation.step(), self.conversation.calls());
-        // What the agent says itself stays, and where it works.
-        let AgentReport { note, worktree, .. } = self.cx.reported().await?.unwrap_or_default();
-        let unanswered = 0;
-        let spent = Box::pin(self.usage()).await?;
-        let report = AgentReport {
-            steps,
-            tool_calls,
-            usage,
-            cost,
-            spent,
-            note,
-            model_delay: None,
-            unanswered,
-            worktree,
-        };
-        Ok(self.cx.progress(&report).await?)
-    }
 }
 
-/// Whether changes of counters are the same.
-fn same(one: &[CounterChange], other: &[CounterChange]) -> bool {
-    one.iter().map(|count| count.by).eq(other.iter().map(|count| count.by))
+fn has_same_amounts(one: &[CounterChange], other: &[CounterChange]) -> bool {
+    one.iter().map(|change| change.by).eq(other.iter().map(|change| change.by))
 }
 
-/// What stands between what a forked agent knows and its own task: to its model
-/// both are said by the same user.
+/// The notice between the parent's conversation and a forked agent's own task,
+/// which the model would otherwise read as one user's messages.
 fn forked(handle: &str) -> String {
-    let said = format!(
-        "What stands above was said to the agent that has sent you off. You are now another one, \
+    let text = format!(
+        "What stands above was said to the agent that has spawned you. You are now another one, \
          {handle}: what was asked there is for that one to do, and what was said there is what you \
          know. What follows is your task, and nothing else is."
     );
-    envelope("fork", &[("task", handle)], &said)
-}
-
-/// Whether what is in memory is what the history says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Memory {
-    Current,
-    Stale,
-}
-
-/// How the loop goes on.
-#[derive(Debug)]
-pub(crate) enum Flow {
-    /// With the next step.
-    Continue,
-    /// It ends with this.
-    End(Payload),
+    envelope("fork", &[("task", handle)], &text)
 }

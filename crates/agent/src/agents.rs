@@ -22,7 +22,7 @@ use crate::delta::Deltas;
 use crate::dialect::{Dialects, ToolMap, UnknownDialect};
 use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
 use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolSource};
 
 /// A brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +94,8 @@ pub struct Agents(pub(crate) Arc<AgentShared>);
 pub(crate) struct AgentShared {
     pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Where agents find further tools.
+    pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
     /// The tools of agents that want nothing of their own, made once.
     pub(crate) tool_cache: ToolCache,
     /// The dialects that agents can have.
@@ -130,7 +132,7 @@ impl AgentShared {
     }
 
     /// The model of an agent of this session, and the gate before it.
-    pub(crate) fn find(
+    pub(crate) fn model(
         &self,
         brief: &Brief,
         session: SessionId,
@@ -148,6 +150,7 @@ impl Agents {
         Self(Arc::new(AgentShared {
             models: Arc::new(models),
             tools: Vec::new(),
+            tool_sources: Vec::new(),
             tool_cache: ToolCache::new(1),
             dialects: Dialects::default(),
             limits: Limits::default(),
@@ -173,6 +176,12 @@ impl Agents {
             shared.tools.push(Arc::new(tool));
             shared.tool_cache = ToolCache::new(shared.dialects.count());
         })
+    }
+
+    /// With the tools of this source, too. See [`ToolSource`].
+    #[must_use]
+    pub fn tool_source(self, source: impl ToolSource) -> Self {
+        self.change(|shared| shared.tool_sources.push(Arc::new(source)))
     }
 
     /// With these dialects. Of two that have the same name the last stays.
@@ -312,7 +321,8 @@ impl Agents {
         Ok(profile.applied_to(brief).told(told))
     }
 
-    /// The names of all the tools that agents can have, as rules name them.
+    /// The names of the tools that all agents can have, as rules name them: not those of
+    /// tool sources, which depend on the session.
     pub fn tools(&self) -> impl Iterator<Item = Arc<str>> + use<> {
         crate::control::known(&self.0)
     }

@@ -27,7 +27,7 @@ impl AgentBackend {
     /// another address than the one where it began.
     pub fn missing(&self, task: &Task) -> Option<EndpointMismatch> {
         let brief: Brief = task.spec.input.decode().ok()?;
-        match self.shared.find(&brief, task.spec.lineage.session) {
+        match self.shared.model(&brief, task.spec.lineage.session) {
             Err(ModelUnavailable::NoKey(differs)) => Some(differs),
             _ => None,
         }

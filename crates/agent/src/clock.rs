@@ -90,7 +90,7 @@ impl Clock {
     }
 
     /// Has the agent say its last words: once, however often it is asked for them.
-    pub(crate) fn ask_for_words(&self) {
+    pub(crate) fn grant_last_words(&self) {
         let mut state = self.state.lock();
         let until = with_words(state.until.max(Instant::now()));
         state.words_until.get_or_insert(until);
@@ -104,7 +104,7 @@ impl Clock {
             let due = {
                 let state = self.state.lock();
                 match closing {
-                    Closing::No => state.stopped.is_none().then_some(state.until),
+                    Closing::None => state.stopped.is_none().then_some(state.until),
                     _ => Some(state.words_until.unwrap_or_else(|| with_words(state.until))),
                 }
             };
@@ -204,7 +204,7 @@ impl Clocks {
     }
 
     /// Hangs up the clock of an agent, for as long as it is at work.
-    pub(crate) fn hang_up(&self, agent: TaskId, clock: Clock) -> ClockGuard {
+    pub(crate) fn insert(&self, agent: TaskId, clock: Clock) -> ClockGuard {
         let clock = Arc::new(clock);
         self.0.lock().insert(agent, clock.clone());
         ClockGuard { clock, agent, clocks: self.clone() }

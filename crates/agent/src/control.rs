@@ -9,6 +9,7 @@ mod list_tasks;
 mod read_output;
 mod report_progress;
 mod send_message;
+mod source_tools;
 mod spawn_agent;
 mod told;
 mod wait_tasks;
@@ -16,11 +17,13 @@ mod wait_tasks;
 use std::sync::{Arc, OnceLock};
 
 use hashbrown::HashMap;
+use offshoot_core::SessionId;
 use offshoot_runtime::Context;
 use parking_lot::Mutex;
 
 use crate::agents::AgentShared;
 use crate::brief::Brief;
+use crate::built_in_tools;
 use crate::dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
 use crate::finish_tool::{FINISH, Finish, SchemaError};
 use crate::profile::Profile;
@@ -29,6 +32,7 @@ use crate::tool::{Tool, Toolbox};
 pub use cancel_task::{CancelOutcome, cancel_task};
 pub use inspect_task::result;
 pub use send_message::{SendOutcome, send_message};
+pub(crate) use source_tools::SourceTools;
 use spawn_agent::Choice;
 pub use spawn_agent::{IN_WORKTREE, SpawnedAgent, spawn_agent};
 pub(crate) use told::line;
@@ -253,7 +257,15 @@ pub(crate) async fn toolbox(
     })
 }
 
-/// The names of all the tools that an agent can have.
+/// The names of all the tools that an agent of this session can have now.
+pub(crate) fn known_in(
+    shared: &AgentShared,
+    session: SessionId,
+) -> impl Iterator<Item = Arc<str>> + use<> {
+    known(shared).chain(source_tools::names(shared, session))
+}
+
+/// The names of all the fixed tools that an agent can have.
 pub(crate) fn known(shared: &AgentShared) -> impl Iterator<Item = Arc<str>> + use<> {
     let place = Place { may_spawn: true, is_sent: true };
     let specs = place.native(shared).specs();
@@ -288,4 +300,4 @@ const SENDING: &str = "You can send other agents off with spawn_agent. They work
 const NATIVE: usize = 0;
 
 /// The name of the tool with which others are sent off.
-const SPAWN: &str = "spawn_agent";
+const SPAWN: &str = built_in_tools::SPAWN_AGENT.name;

@@ -1,7 +1,7 @@
-//! A conversation as the model sees it, folded from the blocks of a history.
+//! The conversation of an agent, folded from the blocks of its history.
 //!
-//! Everything the loop decides by is in here and comes from the history alone,
-//! so an attempt that takes up another one's work stands where that one stood.
+//! The loop decides by this state alone, and all of it comes from the history. So an
+//! attempt after a crash decides as the one before it would have.
 
 pub(crate) mod entry;
 pub(crate) mod estimate;
@@ -16,121 +16,144 @@ use offshoot_core::TaskId;
 use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::agent_loop::turn_end::{REMINDER, REPAIR};
-use crate::conversation::entry::{Answered, Compaction, Continued, Entry};
-use crate::conversation::poll_guard::PollGuard;
-use crate::notice::{self, is_from_owner, is_of};
-use crate::tool::Branch;
+use self::entry::{AnswerEnd, Compaction, Continuation, Entry};
+use self::poll_guard::PollGuard;
+use crate::notice::{self, LIMIT, REMINDER, REPAIR, is_from_owner, is_of};
 
-/// The kind of notice after which the model says its last words.
-pub(crate) const LIMIT: &str = "limit";
-
-/// A conversation so far.
+/// A conversation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversation {
     messages: Arc<Vec<Message>>,
     tail: Tail,
-    finishes: Finishes,
-    /// How many blocks the history has.
+    mode: ResultMode,
+    /// The number of blocks in the history.
     blocks: u64,
-    /// Where the last two answers begin.
-    recent: [Place; 2],
-    /// How many answers the model has given.
+    /// The beginnings of the last two answers.
+    recent: [Position; 2],
+    /// The number of answers.
     step: u64,
-    /// How many calls of tools there were.
+    /// The number of tool calls.
     calls: u64,
-    /// What all answers took.
+    /// The usage of all answers.
     total: Usage,
-    /// How many turns have ended since somebody spoke to the agent.
+    /// The number of turns since the agent was last spoken to.
     turns: u32,
-    /// How often in this turn a look at a task showed what the one before did.
+    /// The polls of this turn.
     polls: PollGuard,
-    /// How often the agent was asked for what was missing at its end.
+    /// The number of requests for a missing part.
     repairs: u32,
-    /// In how many answers it has handed in results of which none fitted.
-    misfits: u32,
-    /// Whether it has in the last one.
-    misfit: bool,
-    /// Where its turns begin.
-    starts: Arc<Vec<Start>>,
-    /// How many bytes were said in all.
-    said: usize,
+    /// The number of answers with invalid results only.
+    invalid_results: u32,
+    /// Whether the current answer has submitted an invalid result.
+    has_invalid_result: bool,
+    /// The beginnings of the turns.
+    turn_starts: Arc<Vec<TurnStart>>,
+    /// The bytes of all messages.
+    bytes: usize,
     closing: Closing,
-    /// Whether it was said at the end of this turn what is still running.
-    running_told: bool,
-    /// Whether nothing was heard since it was told what is asked.
+    /// Whether the running tasks were announced at the end of this turn.
+    running_announced: bool,
+    /// Whether a reminder of open questions is the last thing that was delivered.
     reminded: bool,
-    /// The task that goes on with it, if that is not the one that began.
-    continued: Option<TaskId>,
-    /// The last result that it has handed in and that fits.
-    finished: Option<Finished>,
-    /// Whether it has handed one in with its last answer.
-    handed_in: bool,
-    /// How many tokens the last call took, if what it was about is all there.
+    /// The task that continues the conversation, if that is not the first one.
+    continued_by: Option<TaskId>,
+    /// The last valid result that the agent has submitted.
+    submitted: Option<SubmittedResult>,
+    /// Whether the current answer has submitted a valid result.
+    has_submitted: bool,
+    /// The tokens of the last call, if the conversation still has all of it.
     measured: u64,
-    /// How many bytes were added since.
+    /// The bytes added since.
     added: usize,
-    /// How many tokens that is at the most.
+    /// The most tokens that these bytes can be.
     bound: u64,
 }
 
-/// A place in a conversation.
+/// A position in a conversation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// Before this block.
+pub(crate) struct Position {
+    /// The next block.
     pub(crate) block: u64,
-    /// Before this message.
+    /// The next message.
     pub(crate) message: usize,
 }
 
-/// How an agent hands in its result.
+/// The way in which an agent gives its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Finishes {
-    /// What it says last is its result.
+pub(crate) enum ResultMode {
+    /// Its last answer is the result.
     #[default]
-    BySaying,
-    /// It calls the tool of this name for it.
-    ByTool(&'static str),
+    Answer,
+    /// It calls the tool of this name.
+    Tool(&'static str),
 }
 
-/// A result that an agent has handed in. It counts until another one does.
+/// A result that an agent has submitted. A later one replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Finished {
-    /// What it is, as JSON.
+pub(crate) struct SubmittedResult {
+    /// The result, as JSON.
     pub(crate) result: String,
-    /// Whether somebody whom the agent works for has spoken to it since.
+    /// Whether the agent was spoken to since.
     #[serde(default)]
     pub(crate) spoken_since: bool,
 }
 
-/// Where a turn begins.
+/// The beginning of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Start {
-    /// Before this block.
+pub(crate) struct TurnStart {
+    /// The first block of the turn.
     pub(crate) block: u64,
-    /// After so many bytes.
-    pub(crate) said: usize,
+    /// The bytes of the messages before it.
+    pub(crate) bytes: usize,
 }
 
-/// Whether an agent that has come to a limit has said its last words.
+/// A position at which a call can fork the conversation: before the answer that
+/// contains the call.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch {
+    /// The number of blocks before it.
+    pub(crate) blocks: u64,
+    /// An estimate of their tokens.
+    pub(crate) size: u64,
+    /// The beginnings of the turns.
+    pub(crate) turn_starts: Arc<Vec<TurnStart>>,
+    /// The bytes of all messages.
+    pub(crate) bytes: usize,
+}
+
+impl Branch {
+    /// The first block of the last turns, and an estimate of their tokens. A
+    /// conversation with fewer turns is taken whole.
+    pub(crate) fn last(&self, turns: usize) -> (u64, u64) {
+        let index = self.turn_starts.len().checked_sub(turns.max(1));
+        match index.and_then(|index| self.turn_starts.get(index)) {
+            Some(TurnStart { block, bytes }) if *block > 0 => {
+                (*block, (self.bytes.saturating_sub(*bytes) / 3) as u64)
+            }
+            _ => (0, self.size),
+        }
+    }
+}
+
+/// The state of an agent's last words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Closing {
-    /// It has come to none.
+    /// The agent has reached no limit.
     #[default]
-    No,
-    /// It was asked for them.
-    Asked,
-    /// It has.
-    Said,
+    None,
+    /// The agent was asked for its last words.
+    Requested,
+    /// The agent has given them.
+    Done,
 }
 
-/// What comes next.
+/// The end of the conversation. It decides the next step.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Tail {
-    /// Nothing was said yet.
+    /// The conversation is empty.
     #[default]
     Empty,
-    /// The model is to answer.
+    /// The model answers next.
     Spoken,
     /// These calls have no result yet.
     Calls(Vec<ToolCall>),
@@ -139,48 +162,48 @@ pub(crate) enum Tail {
 }
 
 impl Conversation {
-    /// Nothing was said yet.
-    pub(crate) fn new(finishes: Finishes) -> Self {
-        Self { finishes, ..Self::default() }
+    /// An empty conversation.
+    pub(crate) fn new(mode: ResultMode) -> Self {
+        Self { mode, ..Self::default() }
     }
 
-    /// What is sent to the model.
+    /// The messages for the model.
     pub(crate) fn messages(&self) -> &Arc<Vec<Message>> {
         &self.messages
     }
 
-    /// What comes next.
+    /// The end of the conversation, which decides the next step.
     pub(crate) fn tail(&self) -> &Tail {
         &self.tail
     }
 
-    /// How many blocks the history has.
+    /// The number of blocks in the history.
     pub(crate) fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// From where on the last two steps are.
-    pub(crate) fn recent(&self) -> Place {
+    /// The beginning of the last two answers.
+    pub(crate) fn recent(&self) -> Position {
         self.recent[0]
     }
 
-    /// How many answers the model has given.
+    /// The number of answers.
     pub(crate) fn step(&self) -> u64 {
         self.step
     }
 
-    /// What all answers took.
+    /// The usage of all answers.
     pub(crate) fn usage(&self) -> Usage {
         self.total
     }
 
-    /// How many calls of tools there were.
+    /// The number of tool calls.
     pub(crate) fn calls(&self) -> u64 {
         self.calls
     }
 
     /// Whether a call in the conversation has this id.
-    pub(crate) fn has_called(&self, id: &str) -> bool {
+    pub(crate) fn has_call(&self, id: &str) -> bool {
         let parts = self.messages.iter().flat_map(|message| &message.parts);
         let mut calls = parts.filter_map(|part| match part {
             Part::ToolCall(call) => Some(&call.id),
@@ -189,8 +212,8 @@ impl Conversation {
         calls.any(|used| used == id)
     }
 
-    /// Whether the end of a task is told in it.
-    pub(crate) fn tells(&self, task: TaskId) -> bool {
+    /// Whether the conversation reports the end of this task.
+    pub(crate) fn reports_end(&self, task: TaskId) -> bool {
         let mut parts = self.messages.iter().flat_map(|message| &message.parts);
         parts.any(|part| match part {
             Part::Text { text, .. } => notice::tells(text, task),
@@ -199,82 +222,87 @@ impl Conversation {
         })
     }
 
-    /// How many turns have ended since somebody spoke to the agent.
+    /// The number of turns since the agent was last spoken to.
     pub(crate) fn turns(&self) -> u32 {
         self.turns
     }
 
-    /// Where a conversation branches off that is forked now.
+    /// The position at which a call of the last answer forks the conversation.
     pub(crate) fn branch(&self) -> Branch {
         Branch {
             blocks: self.recent[1].block,
             size: self.size(),
-            starts: self.starts.clone(),
-            said: self.said,
+            turn_starts: self.turn_starts.clone(),
+            bytes: self.bytes,
         }
     }
 
-    /// Whether the agent has come to a limit.
+    /// The state of the agent's last words.
     pub(crate) fn closing(&self) -> Closing {
         self.closing
     }
 
-    /// Whether nothing was heard since the agent was told what is asked.
+    /// Whether a reminder of open questions is the last thing that was delivered.
     pub(crate) fn is_reminded(&self) -> bool {
         self.reminded
     }
 
-    /// Whether it was said at the end of this turn what is still running.
-    pub(crate) fn is_running_told(&self) -> bool {
-        self.running_told
+    /// Whether the running tasks were announced at the end of this turn.
+    pub(crate) fn has_announced_running(&self) -> bool {
+        self.running_announced
     }
 
-    /// The task that goes on with the conversation, if that is not the one that
-    /// began it.
-    pub(crate) fn continued(&self) -> Option<TaskId> {
-        self.continued
+    /// The task that continues the conversation, if that is not the first one.
+    pub(crate) fn continued_by(&self) -> Option<TaskId> {
+        self.continued_by
     }
 
-    /// The looks at tasks in this turn.
+    /// The polls of this turn.
     pub(crate) fn polls(&self) -> &PollGuard {
         &self.polls
     }
 
-    /// How often the agent was asked for what was missing at its end.
+    /// The number of requests for a missing part.
     pub(crate) fn repairs(&self) -> u32 {
         self.repairs
     }
 
-    /// In how many answers it has handed in results of which none fitted.
-    pub(crate) fn misfits(&self) -> u32 {
-        self.misfits
+    /// The number of answers with invalid results only.
+    pub(crate) fn invalid_results(&self) -> u32 {
+        self.invalid_results
     }
 
-    /// The last result that it has handed in and that fits.
-    pub(crate) fn finished(&self) -> Option<&Finished> {
-        self.finished.as_ref()
+    /// The last valid result that the agent has submitted.
+    pub(crate) fn submitted(&self) -> Option<&SubmittedResult> {
+        self.submitted.as_ref()
     }
 
-    /// The same, if nobody whom it works for has spoken to it since.
+    /// The submitted result, unless the agent was spoken to since.
     pub(crate) fn result(&self) -> Option<&str> {
-        let finished = self.finished.as_ref().filter(|finished| !finished.spoken_since);
-        finished.map(|finished| finished.result.as_str())
+        let submitted = self.submitted.as_ref().filter(|submitted| !submitted.spoken_since);
+        submitted.map(|submitted| submitted.result.as_str())
     }
 
-    /// About how many tokens the next call reads.
+    /// An estimate of the tokens that the next call reads.
     pub(crate) fn size(&self) -> u64 {
         // A token is seldom less than three bytes.
         self.measured.saturating_add(self.added as u64 / 3)
     }
 
-    /// How many tokens the next call reads at the most, where so many stand before
-    /// the conversation.
+    /// The most tokens that the next call reads, after a preface of this many.
     pub(crate) fn bound(&self, preface: u64) -> u64 {
-        // What a provider tells may leave out what it had in its cache.
+        // Some providers report no cached tokens.
         const LEAST: u64 = 6;
         match self.measured {
             0 => preface + self.bound,
-            told => told.max(self.said as u64 / LEAST).saturating_add(self.bound),
+            measured => measured.max(self.bytes as u64 / LEAST).saturating_add(self.bound),
+        }
+    }
+
+    /// Adds the tokens of new tools, which the last answer did not measure.
+    pub(crate) fn grow_preface(&mut self, tokens: u64) {
+        if self.measured > 0 {
+            self.bound = self.bound.saturating_add(tokens);
         }
     }
 
@@ -289,27 +317,27 @@ impl Conversation {
         texts.collect()
     }
 
-    /// Begins with a summary, as if nothing had been said before.
-    pub(crate) fn begin_with(&mut self, summary: &Compaction) {
-        let text = format!("<summary>\n{}\n</summary>", summary.text);
+    /// Starts the conversation with a compaction.
+    pub(crate) fn begin_with(&mut self, compaction: &Compaction) {
+        let text = format!("<summary>\n{}\n</summary>", compaction.text);
         self.messages = Arc::new(vec![Message::user(text)]);
-        self.added = summary.text.len();
+        self.added = compaction.text.len();
         self.bound = estimate::messages(&self.messages);
-        self.continued = summary.continued;
-        self.finished.clone_from(&summary.finished);
+        self.continued_by = compaction.continued;
+        self.submitted.clone_from(&compaction.finished);
     }
 
-    /// What a conversation says that branches off here.
+    /// The conversation with which a fork of this one begins.
     pub(crate) fn fork(mut self) -> Self {
         let messages = std::mem::take(&mut self.messages);
         let (added, bound) = (messages.iter().map(bytes).sum(), estimate::messages(&messages));
-        Self { messages, added, bound, ..Self::new(self.finishes) }
+        Self { messages, added, bound, ..Self::new(self.mode) }
     }
 
-    /// Adds what the next block keeps.
+    /// Adds the entry of the next block.
     pub(crate) fn push(&mut self, entry: Entry) {
         match entry {
-            Entry::Said { text, images } => {
+            Entry::User { text, images } => {
                 self.begin_anew();
                 self.begin_turn();
                 self.say(Role::User, Part::text(text));
@@ -325,7 +353,7 @@ impl Conversation {
                 self.repairs += u32::from(is_of(&text, REPAIR));
                 self.reminded = is_of(&text, REMINDER);
                 if is_of(&text, LIMIT) {
-                    self.closing = Closing::Asked;
+                    self.closing = Closing::Requested;
                 }
                 self.begin_turn();
                 self.say(Role::User, Part::text(text));
@@ -333,55 +361,56 @@ impl Conversation {
             }
             Entry::Part(part) => {
                 if self.messages.last().is_none_or(|last| last.role != Role::Assistant) {
-                    let place = Place { block: self.blocks, message: self.messages.len() };
-                    self.recent = [self.recent[1], place];
+                    let position = Position { block: self.blocks, message: self.messages.len() };
+                    self.recent = [self.recent[1], position];
                 }
                 self.say(Role::Assistant, part);
             }
-            Entry::Answered(answered) => self.end_answer(answered),
+            Entry::AnswerEnd(end) => self.end_answer(end),
             Entry::Result(result) | Entry::Refused(result, _) => self.take_result(result),
-            Entry::Compaction(summary) => {
-                (self.total, self.turns) = (summary.total, summary.turns);
-                self.finished = summary.finished;
+            Entry::Compaction(compaction) => {
+                (self.total, self.turns) = (compaction.total, compaction.turns);
+                self.submitted = compaction.finished;
                 self.measured = 0;
                 self.added = self.messages.iter().map(bytes).sum();
                 self.bound = estimate::messages(&self.messages);
             }
-            Entry::Continued(Continued { by }) => {
+            Entry::Continuation(Continuation { by }) => {
                 (self.step, self.calls, self.total) = (0, 0, Usage::default());
-                self.continued = Some(by);
+                self.continued_by = Some(by);
                 self.begin_anew();
             }
-            Entry::Running { .. } => self.running_told = true,
+            Entry::StillRunning { .. } => self.running_announced = true,
             Entry::Fork(_) | Entry::Partial { .. } | Entry::Output(_) => {}
         }
     }
 
-    /// Somebody whom the agent works for has spoken: it has new chances.
+    /// The agent is spoken to: its limits for repairs and turns start anew.
     fn begin_anew(&mut self) {
-        (self.turns, self.repairs, self.misfits) = (0, 0, 0);
-        (self.misfit, self.reminded, self.closing) = (false, false, Closing::No);
+        (self.turns, self.repairs, self.invalid_results) = (0, 0, 0);
+        (self.has_invalid_result, self.reminded) = (false, false);
+        self.closing = Closing::None;
         self.polls = PollGuard::default();
-        if let Some(finished) = &mut self.finished {
-            finished.spoken_since = true;
+        if let Some(submitted) = &mut self.submitted {
+            submitted.spoken_since = true;
         }
     }
 
-    /// Whoever speaks after a turn has ended begins another.
+    /// The first message after the end of a turn begins another.
     fn begin_turn(&mut self) {
         if matches!(self.tail, Tail::Empty | Tail::Ended(_)) {
-            let start = Start { block: self.blocks, said: self.said };
-            Arc::make_mut(&mut self.starts).push(start);
+            let start = TurnStart { block: self.blocks, bytes: self.bytes };
+            Arc::make_mut(&mut self.turn_starts).push(start);
         }
     }
 
-    /// The next block stands at this position.
+    /// Sets the position of the next block.
     pub(crate) fn skip_to(&mut self, position: u64) {
         self.blocks = position;
     }
 
     fn hear(&mut self) {
-        self.running_told = false;
+        self.running_announced = false;
         if !matches!(self.tail, Tail::Calls(_)) {
             self.tail = Tail::Spoken;
         }
@@ -389,7 +418,7 @@ impl Conversation {
 
     fn say(&mut self, role: Role, part: Part) {
         self.added += part_bytes(&part);
-        self.said += part_bytes(&part);
+        self.bytes += part_bytes(&part);
         self.bound += estimate::AROUND + estimate::part(&part);
         let messages = Arc::make_mut(&mut self.messages);
         match messages.last_mut().filter(|last| last.role == role) {
@@ -398,7 +427,7 @@ impl Conversation {
         }
     }
 
-    fn end_answer(&mut self, answered: Answered) {
+    fn end_answer(&mut self, end: AnswerEnd) {
         let last = self.messages.last().filter(|last| last.role == Role::Assistant);
         let calls: Vec<_> = last
             .into_iter()
@@ -411,18 +440,18 @@ impl Conversation {
         self.tail = if calls.is_empty() {
             self.turns = self.turns.saturating_add(1);
             self.polls = PollGuard::default();
-            Tail::Ended(answered.stop)
+            Tail::Ended(end.stop)
         } else {
             Tail::Calls(calls)
         };
-        // Last words may have read less than there is.
-        if answered.usage.total() > 0 && self.closing != Closing::Asked {
-            (self.measured, self.added, self.bound) = (answered.usage.total(), 0, 0);
+        // Last words may read a shortened conversation.
+        if end.usage.total() > 0 && self.closing != Closing::Requested {
+            (self.measured, self.added, self.bound) = (end.usage.total(), 0, 0);
         }
-        if self.closing == Closing::Asked {
-            self.closing = Closing::Said;
+        if self.closing == Closing::Requested {
+            self.closing = Closing::Done;
         }
-        (self.step, self.calls, self.total) = (answered.step, answered.calls, answered.total);
+        (self.step, self.calls, self.total) = (end.step, end.calls, end.total);
     }
 
     fn take_result(&mut self, result: ToolResult) {
@@ -430,22 +459,23 @@ impl Conversation {
             if let Some(at) = calls.iter().position(|call| call.id == result.call) {
                 let call = calls.remove(at);
                 self.polls.note(&call, &result.text);
-                if matches!(self.finishes, Finishes::ByTool(name) if name == call.name) {
+                if matches!(self.mode, ResultMode::Tool(name) if name == call.name) {
                     match result.failed {
-                        true => self.misfit = true,
+                        true => self.has_invalid_result = true,
                         false => {
                             let (result, spoken_since) = (call.arguments, false);
-                            self.finished = Some(Finished { result, spoken_since });
-                            self.handed_in = true;
+                            self.submitted = Some(SubmittedResult { result, spoken_since });
+                            self.has_submitted = true;
                         }
                     }
                 }
             }
             if calls.is_empty() {
-                let misfit = std::mem::take(&mut self.misfit) && self.finished.is_none();
-                self.misfits += u32::from(misfit);
-                // Whoever has handed in a result is done.
-                self.tail = match std::mem::take(&mut self.handed_in) {
+                let is_invalid =
+                    std::mem::take(&mut self.has_invalid_result) && self.submitted.is_none();
+                self.invalid_results += u32::from(is_invalid);
+                // A valid result ends the turn.
+                self.tail = match std::mem::take(&mut self.has_submitted) {
                     true => Tail::Ended(Stop::Done),
                     false => Tail::Spoken,
                 };
@@ -460,7 +490,7 @@ fn bytes(message: &Message) -> usize {
 }
 
 fn part_bytes(part: &Part) -> usize {
-    // What a picture costs does not go by its bytes.
+    // The cost of a picture does not depend on its bytes.
     const PICTURE: usize = 4_800;
     match part {
         Part::Text { text, .. } => text.len(),

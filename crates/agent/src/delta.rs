@@ -67,7 +67,7 @@ impl Deltas {
     }
 
     /// Tells whoever watches; costs next to nothing if nobody does.
-    pub(crate) fn tell(&self, task: TaskId, delta: impl FnOnce() -> Delta) {
+    pub(crate) fn send(&self, task: TaskId, delta: impl FnOnce() -> Delta) {
         let watched = self.0.lock();
         if let Some(tell) = watched.get(&task) {
             // Nobody may be there any more.

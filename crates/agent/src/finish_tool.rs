@@ -7,11 +7,12 @@ use offshoot_models::ToolSpec;
 use offshoot_runtime::BoxFuture;
 use serde_json::Value;
 
+use crate::built_in_tools;
 use crate::finish_alias::FinishAlias;
 use crate::tool::{Effect, Output, Tool, ToolContext, ToolError};
 
 /// The name of the tool.
-pub(crate) const FINISH: &str = "finish";
+pub(crate) const FINISH: &str = built_in_tools::FINISH.name;
 
 /// How many of what is wrong with a result are told at once.
 const TOLD: usize = 8;

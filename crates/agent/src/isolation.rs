@@ -13,9 +13,9 @@ use offshoot_worktree::{
     Worktrees,
 };
 
-use crate::agent_loop::turn_end::nobody_is_out;
 use crate::agents::AgentShared;
 use crate::brief::Brief;
+use crate::delivery::children_ended;
 use crate::loop_exit::LoopExit;
 use crate::report::AgentReport;
 
@@ -170,12 +170,12 @@ async fn wait_for_descendants(cx: &Context, caller: CleanupCaller) -> Result<(),
         page = cx.tasks().owner(Owner::Task(cx.id())).live().after(next).await?;
     }
     if caller == CleanupCaller::Body && !cx.is_cancelled() {
-        match cx.waiting(WaitingOn::Children, nobody_is_out(cx)).await {
+        match cx.waiting(WaitingOn::Children, children_ended(cx)).await {
             Err(Error::Cancelled) => {}
-            waited => return waited?,
+            waited => return Ok(waited??),
         }
     }
-    nobody_is_out(cx).await
+    Ok(children_ended(cx).await?)
 }
 
 /// Fails unless this attempt still has the task. Another attempt may work in the same worktree.

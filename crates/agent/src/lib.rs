@@ -15,6 +15,7 @@ mod approval;
 mod backend;
 mod brief;
 mod budget;
+pub mod built_in_tools;
 mod child_budget;
 mod clock;
 mod control;
@@ -54,7 +55,7 @@ pub use profile::{
 pub use report::AgentReport;
 pub use tool::{
     CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
-    parse_arguments, schema_of, survey, survey_hiding,
+    ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
 
 /// The operations of the built-in tools, for tools that perform them with other

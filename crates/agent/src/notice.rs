@@ -19,18 +19,27 @@ const TAG: &str = "notice";
 /// The kind of notice for an approval request.
 pub(crate) const REQUEST: &str = "request";
 
+/// The kind of notice that repeats open questions.
+pub(crate) const REMINDER: &str = "reminder";
+
+/// The kind of notice that asks for a missing part of the result.
+pub(crate) const REPAIR: &str = "repair";
+
+/// The kind of notice that asks for last words.
+pub(crate) const LIMIT: &str = "limit";
+
 /// What an agent calls its owner.
 pub(crate) const OWNER: &str = "parent";
 
 /// What a row of an inbox leaves to be looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Names<'a> {
+pub(crate) struct RowDetails<'a> {
     /// How much of what a task says is shown, if not all.
     pub(crate) shown: Option<String>,
     /// What the agent calls whoever sent the message.
     pub(crate) sender: Option<String>,
     /// What the question is.
-    pub(crate) asked: Option<Question>,
+    pub(crate) question: Option<Question>,
     /// The text of the approval request, if it is one.
     pub(crate) request: Option<String>,
     /// The agent's dialect, if not the default one.
@@ -39,7 +48,7 @@ pub(crate) struct Names<'a> {
 
 /// What is said by a row of the agent's inbox. What a person says is no notice:
 /// it is said to the agent.
-pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names<'_>) -> Entry {
+pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &RowDetails<'_>) -> Entry {
     match row.body() {
         RowBody::Result(_) => match row.task() {
             Some(task) => Entry::Notice { text: result_in(task, allowance, names.dialect) },
@@ -61,7 +70,7 @@ pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names<'_>) -> E
             if let Some(request) = &names.request {
                 return notice(REQUEST, &[("task", handle), ("request", &number)], request);
             }
-            let asked = names.asked.as_ref();
+            let asked = names.question.as_ref();
             let text = asked.map_or("(the question is gone)", |asked| &asked.text);
             let open = match asked.is_some_and(|asked| asked.closed.is_some()) {
                 true => "The task has withdrawn it or has its answer: it waits for no answer now.",
@@ -78,14 +87,14 @@ pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &Names<'_>) -> E
     }
 }
 
-fn said(message: &Message, names: &Names<'_>) -> Entry {
+fn said(message: &Message, names: &RowDetails<'_>) -> Entry {
     match message.from {
         Caller::Task(from) => {
             let from = names.sender.clone().unwrap_or_else(|| from.to_string());
             let said = names.shown.as_deref().unwrap_or(&message.text);
             notice("message", &[("from", &from)], said)
         }
-        _ => Entry::Said { text: message.text.to_string(), images: Vec::new() },
+        _ => Entry::User { text: message.text.to_string(), images: Vec::new() },
     }
 }
 

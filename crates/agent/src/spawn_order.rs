@@ -1,62 +1,63 @@
-//! The order in which calls of one answer send agents off: each after those
-//! before it, and whoever names or lists tasks after all of them.
+//! The order in which the calls of one answer spawn agents.
+//!
+//! Each spawn waits for the spawns before it, and a call that names or lists tasks
+//! waits for all spawns before it.
 
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// The calls of one answer that send agents off. Small, because whoever waits in
-/// a call keeps it.
+/// The spawning calls of one answer. It is small, because each waiting call keeps it.
 #[derive(Clone, Debug)]
-pub(crate) struct SpawnOrder(Arc<Inner>);
+pub(crate) struct SpawnOrder(Arc<State>);
 
 #[derive(Debug)]
-struct Inner {
-    /// Those that have not done so yet.
+struct State {
+    /// The numbers of the calls that have not spawned yet.
     open: Mutex<Vec<usize>>,
     changed: Notify,
 }
 
-/// Where a call stands among them.
+/// The place of one call in the order.
 #[derive(Clone, Debug)]
 pub(crate) struct SpawnTurn {
-    spawn_order: SpawnOrder,
+    order: SpawnOrder,
     number: usize,
 }
 
 impl SpawnOrder {
-    /// The calls of these numbers.
+    /// An order of the calls with these numbers.
     pub(crate) fn new(calls: Vec<usize>) -> Self {
-        Self(Arc::new(Inner { open: Mutex::new(calls), changed: Notify::new() }))
+        Self(Arc::new(State { open: Mutex::new(calls), changed: Notify::new() }))
     }
 
-    /// Where the call of this number stands.
+    /// The place of the call with this number.
     pub(crate) fn turn(&self, number: usize) -> SpawnTurn {
-        SpawnTurn { spawn_order: self.clone(), number }
+        SpawnTurn { order: self.clone(), number }
     }
 
-    /// The call of this number has sent its agent off, or will not.
-    pub(crate) fn sent(&self, number: usize) {
+    /// Marks a call as done: it has spawned its agent, or will not.
+    pub(crate) fn finish(&self, number: usize) {
         self.0.open.lock().retain(|call| *call != number);
         self.0.changed.notify_waiters();
     }
 }
 
 impl SpawnTurn {
-    /// Resolves when the calls before this one have sent their agents off.
+    /// Waits until the calls before this one have spawned their agents.
     pub(crate) async fn comes(&self) {
         loop {
-            let changed = self.spawn_order.0.changed.notified();
-            if self.spawn_order.0.open.lock().iter().all(|call| *call >= self.number) {
+            let changed = self.order.0.changed.notified();
+            if self.order.0.open.lock().iter().all(|call| *call >= self.number) {
                 return;
             }
             changed.await;
         }
     }
 
-    /// Those after this one may send theirs.
+    /// Lets the calls after this one go on.
     pub(crate) fn passes(&self) {
-        self.spawn_order.sent(self.number);
+        self.order.finish(self.number);
     }
 }

@@ -9,6 +9,7 @@ mod arguments;
 mod cap;
 mod command_outcome;
 mod function;
+mod source;
 mod survey;
 mod toolbox;
 
@@ -23,7 +24,7 @@ use offshoot_models::{Image, ToolSpec};
 use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskRequest};
 use serde::{Deserialize, Serialize};
 
-use crate::conversation::Start;
+use crate::conversation::Branch;
 use crate::conversation::refusal::CallRefusal;
 use crate::delivery;
 use crate::notice;
@@ -34,6 +35,7 @@ pub use arguments::parse_arguments;
 pub use command_outcome::CommandOutcome;
 pub use function::schema_of;
 pub use function::{Function, Returns};
+pub use source::ToolSource;
 pub use survey::{survey, survey_hiding};
 pub(crate) use toolbox::Toolbox;
 
@@ -121,34 +123,6 @@ pub struct ToolContext {
     pub(crate) brief: Arc<crate::brief::Brief>,
     /// How long what this call sends off may run, if that is said.
     pub(crate) lasts: Option<Duration>,
-}
-
-/// Where a conversation branches off if it is forked by a call: before the
-/// answer that holds the call.
-#[derive(Clone, Debug)]
-pub(crate) struct Branch {
-    /// How many blocks there are before it.
-    pub(crate) blocks: u64,
-    /// About how many tokens they are.
-    pub(crate) size: u64,
-    /// Where turns begin.
-    pub(crate) starts: Arc<Vec<Start>>,
-    /// How many bytes were said in all.
-    pub(crate) said: usize,
-}
-
-impl Branch {
-    /// Where the last turns begin, and about how many tokens they are. All of the
-    /// conversation if it has no more.
-    pub(crate) fn last(&self, turns: usize) -> (u64, u64) {
-        let start = self.starts.len().checked_sub(turns.max(1)).and_then(|at| self.starts.get(at));
-        match start {
-            Some(Start { block, said }) if *block > 0 => {
-                (*block, (self.said.saturating_sub(*said) / 3) as u64)
-            }
-            _ => (0, self.size),
-        }
-    }
 }
 
 impl ToolContext {

@@ -11,6 +11,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use offshoot_agent::built_in_tools;
 use offshoot_agent::{
     CommandOutcome, Effect, Output, Span, Tool, ToolContext, ToolError, parse_arguments, schema_of,
 };
@@ -26,10 +27,10 @@ use crate::alias::{ToolAlias, ToolNames, reword};
 use crate::task_status;
 
 /// The tool that runs commands.
-pub(crate) const RUN_COMMAND: &str = "run_command";
+pub(crate) const RUN_COMMAND: &str = built_in_tools::RUN_COMMAND.name;
 
 /// The tool that reads the output of commands.
-pub(crate) const COMMAND_OUTPUT: &str = "command_output";
+pub(crate) const COMMAND_OUTPUT: &str = built_in_tools::COMMAND_OUTPUT.name;
 
 /// A tool that calls another one with translated arguments.
 struct AdaptedTool<F, A> {

@@ -196,6 +196,8 @@ impl AliasTable {
 
 #[cfg(test)]
 mod tests {
+    use offshoot_agent::built_in_tools;
+
     use super::*;
 
     #[test]
@@ -203,6 +205,17 @@ mod tests {
         for (name, dialect) in Dialect::ALL {
             assert_eq!(serde_json::to_value(dialect).unwrap(), name);
             assert_eq!(dialect.as_str(), name);
+        }
+    }
+
+    #[test]
+    fn aliases_and_kept_tools_are_built_in_tools() {
+        let is_built_in = |name: &str| built_in_tools::find(name).is_some();
+        assert!(ALWAYS_KEPT.into_iter().all(is_built_in));
+        for (name, dialect) in Dialect::ALL {
+            let Some(table) = dialect.table(&OfferedTools::default()) else { continue };
+            assert!(table.kept.iter().all(|tool| is_built_in(tool)), "{name}");
+            assert!(table.aliases.iter().all(|alias| is_built_in(alias.built_in())), "{name}");
         }
     }
 }

@@ -1,5 +1,4 @@
-//! The command line: what there is to type, and how an answer or an error
-//! leaves the program.
+//! The command line: its commands, and how results and errors are printed.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -10,39 +9,39 @@ use clap::{CommandFactory, Parser, Subcommand};
 use offshoot_client::wire::{Code, WireError};
 
 mod agents;
+mod approval_watch;
 mod approvals;
 mod bug;
 mod completions;
+mod context;
 mod daemon;
 mod demo;
-mod desk;
+mod directory;
 mod doctor;
 mod duration;
+mod error;
 mod exit;
-mod folder;
 mod globals;
 mod interrupt;
 mod lines;
-mod lookout;
 mod models;
 mod number;
-mod outlet;
+mod output;
 mod pump;
 mod run;
 mod sessions;
 mod show;
 mod spawn;
 mod tasks;
-mod trouble;
 mod trust;
 mod version;
 
+use error::CliError;
 use exit::Exit;
 use globals::Globals;
-use show::{Form, Screen};
-use trouble::Trouble;
+use show::{Format, Screen};
 
-/// Send agents and commands off, and get every result back
+/// Run agents and commands in the background, and get every result
 #[derive(Debug, Parser)]
 #[command(name = "offshoot", version, after_help = exit::HELP, max_term_width = 80)]
 #[command(disable_help_subcommand = true)]
@@ -57,55 +56,55 @@ struct Cli {
 enum Command {
     Run(run::Run),
     Spawn(spawn::Spawn),
-    /// Look at tasks, wait for them, write to them, stop them
+    /// List, wait for, message and stop tasks
     #[command(subcommand, alias = "task")]
     Tasks(tasks::Tasks),
-    /// List sessions, stop or remove them
+    /// List, stop and remove sessions
     #[command(subcommand, alias = "session")]
     Sessions(sessions::Sessions),
-    /// Show approval requests and standing grants
+    /// List approval requests and grants
     #[command(subcommand, alias = "approval")]
     Approvals(approvals::Approvals),
     Approve(approvals::Approve),
     Deny(approvals::Deny),
-    /// Look at the profiles of which agents are made
+    /// List and show agent profiles
     #[command(subcommand, alias = "agent")]
     Agents(agents::Agents),
     Trust(trust::Trust),
-    /// List the models that agents can ask
+    /// List the models that agents can use
     #[command(subcommand)]
     Models(models::Models),
     Doctor(doctor::Doctor),
     Demo(demo::Demo),
-    /// Run, stop or look at the process that holds the data folder
+    /// Run, stop or inspect the daemon of a data directory
     #[command(subcommand)]
     Daemon(daemon::Daemon),
     Completions(completions::Completions),
     Version(version::Version),
 }
 
-/// Does what the command line says.
+/// Parses the command line, runs the command and returns its exit code.
 pub(crate) fn main() -> ExitCode {
     completions::answer_shell::<Cli>();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return unparsed(&error).into(),
     };
-    let screen = Screen::new(cli.globals.form());
+    let screen = Screen::new(cli.globals.format());
     if let Command::Daemon(daemon::Daemon::Run(daemon)) = cli.command {
-        return daemon.run(&cli.globals).unwrap_or_else(|trouble| tell(trouble, screen).into());
+        return daemon.run(&cli.globals).unwrap_or_else(|error| tell(error, screen).into());
     }
-    bug::be_told_shortly(screen.form);
+    bug::be_told_shortly(screen.format);
     let exit = match catch_unwind(AssertUnwindSafe(|| run(cli, screen))) {
         Ok(Ok(exit)) => exit,
-        Ok(Err(trouble)) => tell(trouble, screen),
-        // It was told where it happened.
-        Err(_) => Exit::Trouble,
+        Ok(Err(error)) => tell(error, screen),
+        // The panic hook has printed the error.
+        Err(_) => Exit::Error,
     };
     exit.into()
 }
 
-fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
+fn run(cli: Cli, screen: Screen) -> Result<Exit, CliError> {
     let globals = cli.globals;
     match cli.command {
         Command::Version(version) => version.run(screen),
@@ -126,61 +125,62 @@ fn run(cli: Cli, screen: Screen) -> Result<Exit, Trouble> {
     }
 }
 
-/// Runs on this thread: a command asks one process, and starts in no time.
-fn block_on<T>(asked: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
+/// Runs a command on this thread. It talks to one process, and must start fast.
+fn block_on<T>(asked: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().build().map_err(|error| Trouble::other(&error))?;
+    let runtime = runtime.enable_all().build().map_err(|error| CliError::other(&error))?;
     let answer = runtime.block_on(asked);
-    // A thread that still reads our input must not be waited for.
+    // Don't wait for a thread that still reads the standard input.
     runtime.shutdown_background();
     answer
 }
 
-/// Says what went wrong: on the standard error, for scripts as JSON there.
-fn tell(trouble: Trouble, screen: Screen) -> Exit {
-    let Trouble::Told { fault, exit } = trouble else { return Exit::Done };
-    let shown = show::fault::told(&fault, screen.form, screen.err);
-    // Whoever closed it does not want to hear it.
+/// Prints an error on the standard error, and returns its exit code.
+fn tell(error: CliError, screen: Screen) -> Exit {
+    let CliError::Report { fault, exit } = error else { return Exit::Done };
+    let shown = show::error::told(&fault, screen.format, screen.err);
+    // A closed standard error is not an error of the command.
     std::io::stderr().write_all(shown.as_bytes()).ok();
     exit
 }
 
-/// What clap has to say: help, the version, or what is wrong.
+/// Prints the help, the version or the error that clap returns.
 fn unparsed(error: &clap::Error) -> Exit {
     use clap::error::ErrorKind;
-    let screen = Screen::new(form_of(std::env::args_os()));
-    let answered = match (error.kind(), screen.form) {
-        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Form::People) => {
-            error.print().map(|()| Exit::Done).map_err(Trouble::output)
+    let screen = Screen::new(format_of(std::env::args_os()));
+    let answered = match (error.kind(), screen.format) {
+        (ErrorKind::DisplayHelp | ErrorKind::DisplayVersion, Format::Text) => {
+            error.print().map(|()| Exit::Done).map_err(CliError::output)
         }
-        (ErrorKind::DisplayHelp, Form::Json) => {
+        (ErrorKind::DisplayHelp, Format::Json) => {
             let help = serde_json::json!({ "help": error.render().to_string() });
             screen.json(&help).map(|()| Exit::Done)
         }
-        (ErrorKind::DisplayVersion, Form::Json) => version::Version {}.run(screen),
-        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Form::People) => {
-            // Nobody is there to read it.
+        (ErrorKind::DisplayVersion, Format::Json) => version::Version {}.run(screen),
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, Format::Text) => {
+            // A closed standard error is not an error of the command.
             error.print().ok();
             Ok(Exit::Usage)
         }
         _ => Err(misread(error, &asked_for(std::env::args_os())).into()),
     };
-    answered.unwrap_or_else(|trouble| tell(trouble, screen))
+    answered.unwrap_or_else(|error| tell(error, screen))
 }
 
-/// What clap says is wrong, in our own form. Its paragraphs are the error, a
-/// tip, the usage, and where to read more.
+/// Converts an error of clap into one of ours.
+///
+/// Its paragraphs are the error, a tip, the usage, and where to read more.
 fn misread(error: &clap::Error, command: &str) -> WireError {
     use clap::error::ErrorKind;
-    let more = format!("`{command} --help` says what there is");
+    let more = format!("see `{command} --help`");
     let kind = error.kind();
     match kind {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand => {
-            let said = format!("`{command}` needs to be told what to do");
-            return WireError::new(Code::BadRequest, said).hint(more);
+            let message = format!("`{command}` needs a subcommand");
+            return WireError::new(Code::BadRequest, message).hint(more);
         }
         ErrorKind::InvalidUtf8 => {
-            let hint = "write it into a script, and have the script executed";
+            let hint = "put the command into a script, and run the script";
             return WireError::new(Code::BadRequest, "an argument is not UTF-8").hint(hint);
         }
         _ => {}
@@ -195,15 +195,14 @@ fn misread(error: &clap::Error, command: &str) -> WireError {
         // The first of several is the likely one.
         (Some(tip), _) => tip.lines().next().unwrap_or_default().to_owned(),
         (None, Some(usage)) if kind != ErrorKind::InvalidSubcommand => {
-            format!("it is used so: {usage}")
+            format!("usage: {usage}")
         }
         _ => more,
     };
     WireError::new(Code::BadRequest, error).hint(hint)
 }
 
-/// The command that a line asks for which could not be read, as far as it can be
-/// told.
+/// Finds the command that a command line with an error names.
 fn asked_for(args: impl Iterator<Item = OsString>) -> String {
     let root = Cli::command();
     let mut command = &root;
@@ -217,10 +216,10 @@ fn asked_for(args: impl Iterator<Item = OsString>) -> String {
     path
 }
 
-/// The form that a command line asks for which could not be read.
-fn form_of(args: impl Iterator<Item = OsString>) -> Form {
+/// Finds the output format that a command line with an error asks for.
+fn format_of(args: impl Iterator<Item = OsString>) -> Format {
     let mut ours = args.take_while(|arg| arg != "--");
-    if ours.any(|arg| arg == "--json") { Form::Json } else { Form::People }
+    if ours.any(|arg| arg == "--json") { Format::Json } else { Format::Text }
 }
 
 #[cfg(test)]
@@ -234,35 +233,35 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_wrongly_is_told_with_the_way_out() {
+    fn a_usage_error_has_a_hint() {
         let told = |line: &str| {
             let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
             let command = asked_for(line.split(' ').map(OsString::from));
-            show::fault::render(&misread(&error, &command), Colour::Plain)
+            show::error::render(&misread(&error, &command), Colour::Plain)
         };
         let shown = told("offshoot taks ls");
         assert!(shown.starts_with("error: unrecognized subcommand 'taks'\nhint: "), "{shown}");
         assert!(shown.contains("'tasks'"), "{shown}");
         let shown = told("offshoot tasks help");
-        assert!(shown.ends_with("hint: `offshoot tasks --help` says what there is\n"), "{shown}");
+        assert!(shown.ends_with("hint: see `offshoot tasks --help`\n"), "{shown}");
         let shown = told("offshoot spawn echo");
-        assert!(shown.contains("it is used so: offshoot spawn [OPTIONS] -- <COMMAND>"), "{shown}");
+        assert!(shown.contains("usage: offshoot spawn [OPTIONS] -- <COMMAND>"), "{shown}");
         let shown = told("offshoot tasks wait --timeout 30 x");
         assert!(shown.contains("30s for seconds"), "{shown}");
-        assert!(shown.contains("`offshoot tasks wait --help` says"), "{shown}");
+        assert!(shown.contains("see `offshoot tasks wait --help`"), "{shown}");
         let shown = told("offshoot spawn --envv=A=b -- x");
         assert!(shown.ends_with("hint: a similar argument exists: '--env'\n"), "{shown}");
     }
 
     #[test]
-    fn the_form_is_known_even_of_a_line_that_makes_no_sense() {
-        let form = |line: &str| form_of(line.split(' ').map(OsString::from));
-        assert_eq!(form("offshoot tasks --json lss"), Form::Json);
-        assert_eq!(form("offshoot spawn -- tool --json"), Form::People);
+    fn the_format_of_an_invalid_line_is_known() {
+        let format = |line: &str| format_of(line.split(' ').map(OsString::from));
+        assert_eq!(format("offshoot tasks --json lss"), Format::Json);
+        assert_eq!(format("offshoot spawn -- tool --json"), Format::Text);
     }
 
     #[test]
-    fn every_command_says_in_a_line_what_it_does() {
+    fn every_command_has_a_one_line_description() {
         fn check(command: &clap::Command) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let name = command.get_name();
@@ -277,7 +276,7 @@ mod tests {
         fn check(command: &mut clap::Command) {
             let help = command.render_help().to_string();
             let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            // What is wrapped already is not to be wrapped again.
+            // The text after the options is wrapped by hand.
             let mut lines = help.lines().chain(after.lines());
             assert_eq!(lines.find(|line| show::text::width(line) > 80), None, "{help}");
             command.get_subcommands_mut().for_each(check);

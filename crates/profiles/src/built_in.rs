@@ -1,16 +1,10 @@
 //! The profiles that are built in.
 
 use offshoot_agent::Profile;
+use offshoot_agent::built_in_tools::listed_by;
 use offshoot_core::permissions::PermissionMode;
 
 use crate::draft::Draft;
-
-/// What looks and changes nothing.
-const LOOKS: [&str; 4] = ["read", "list", "search", "survey"];
-
-/// What looks after tasks.
-const TASKS: [&str; 6] =
-    ["list_tasks", "inspect_task", "wait_tasks", "send_message", "cancel_task", "read_output"];
 
 /// All of them.
 pub(crate) fn all() -> Vec<Draft> {
@@ -42,7 +36,7 @@ fn explore() -> Draft {
          need. Answer what was asked, with the files and lines that show it, and say what you could \
          not find.",
     );
-    draft.layer = Profile::offering(LOOKS.into_iter().chain(TASKS));
+    draft.layer = Profile::offering(listed_by("explore"));
     draft.layer.mode = PermissionMode::Plan;
     draft
 }
@@ -65,6 +59,6 @@ fn verify() -> Draft {
          and look for what they have missed. Say what you ran, what came of it, and what is wrong, \
          with the files and lines. Do not call anything right that you have not seen.",
     );
-    draft.layer = Profile::offering(LOOKS.into_iter().chain(["run_command"]));
+    draft.layer = Profile::offering(listed_by("verify"));
     draft
 }

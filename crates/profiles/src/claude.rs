@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use offshoot_agent::Profile;
+use offshoot_agent::built_in_tools;
 use offshoot_core::permissions::{PermissionMode, Rule, Verdict};
 use offshoot_models::ModelName;
 
@@ -15,20 +16,20 @@ use crate::yaml::{self, Field, Is, Node};
 
 /// Its tools, and what they are called here.
 const TOOLS: [(&str, &str); 14] = [
-    ("Read", "read"),
-    ("NotebookRead", "read"),
-    ("Grep", "search"),
-    ("Glob", "list"),
-    ("LS", "list"),
-    ("Edit", "edit"),
-    ("MultiEdit", "edit"),
-    ("Write", "write"),
-    ("Bash", "run_command"),
-    ("BashOutput", "command_output"),
-    ("KillShell", "cancel_task"),
-    ("WebFetch", "fetch"),
-    ("Task", "spawn_agent"),
-    ("Agent", "spawn_agent"),
+    ("Read", built_in_tools::READ.name),
+    ("NotebookRead", built_in_tools::READ.name),
+    ("Grep", built_in_tools::SEARCH.name),
+    ("Glob", built_in_tools::LIST.name),
+    ("LS", built_in_tools::LIST.name),
+    ("Edit", built_in_tools::EDIT.name),
+    ("MultiEdit", built_in_tools::EDIT.name),
+    ("Write", built_in_tools::WRITE.name),
+    ("Bash", built_in_tools::RUN_COMMAND.name),
+    ("BashOutput", built_in_tools::COMMAND_OUTPUT.name),
+    ("KillShell", built_in_tools::CANCEL_TASK.name),
+    ("WebFetch", built_in_tools::FETCH.name),
+    ("Task", built_in_tools::SPAWN_AGENT.name),
+    ("Agent", built_in_tools::SPAWN_AGENT.name),
 ];
 
 /// The profile in a file that is called so. What its models are called here,

@@ -1,5 +1,6 @@
 //! Profiles as they are written for Offshoot: every field is known, or refused.
 
+use offshoot_agent::built_in_tools::{self, ActionClass};
 use offshoot_agent::{Isolation, Profile};
 use offshoot_core::Name;
 use offshoot_core::permissions::{Approver, PermissionMode, Rule, Verdict};
@@ -109,13 +110,15 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
     Ok(draft)
 }
 
-/// Tools that run no commands, of which a rule can say no more than that.
-const RUN_NONE: [&str; 7] = ["read", "list", "search", "write", "edit", "fetch", "spawn_agent"];
+/// Whether a tool is built in and runs no commands: a rule about it names no command.
+fn runs_no_commands(tool: &str) -> bool {
+    built_in_tools::find(tool).is_some_and(|tool| tool.class != ActionClass::Run)
+}
 
 /// A rule that is about something.
 fn about(rule: &str, node: &Node) -> Result<Rule, Wrong> {
     let rule = rule.parse::<Rule>().map_err(|error| Wrong::at(node.at, error.to_string()))?;
-    if rule.command.is_some() && RUN_NONE.contains(&&*rule.tool) {
+    if rule.command.is_some() && runs_no_commands(&rule.tool) {
         let (rule, tool) = (quoted(&rule.to_string()), &rule.tool);
         let why = format!(
             "{rule} is no rule: {tool} runs no commands, so write {tool}; what it may reach \

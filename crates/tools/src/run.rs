@@ -37,7 +37,7 @@ pub use line::{Lasting, lasting, read};
 pub use runs::Runs;
 
 /// What the tool is called.
-pub(crate) const NAME: &str = "run_command";
+pub(crate) const NAME: &str = offshoot_agent::built_in_tools::RUN_COMMAND.name;
 
 /// What the tool is called that reads on in what a command has written.
-pub(crate) const OUTPUT: &str = "command_output";
+pub(crate) const OUTPUT: &str = offshoot_agent::built_in_tools::COMMAND_OUTPUT.name;

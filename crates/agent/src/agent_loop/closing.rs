@@ -1,32 +1,32 @@
-//! Limits: an agent that has come to one says its last words and ends.
+//! Limits: an agent that reaches one gives its last words and ends.
 
 use std::time::Duration;
 
 use offshoot_core::{FailureKind, Payload};
 
-use crate::agent_loop::compaction::{CompactionOutcome, LEAST, SHOWN};
-use crate::agent_loop::model_call::{ModelRequest, Told};
+use crate::agent_loop::compaction::{CompactionOutcome, LEAST_SHOWN, SHOWN};
+use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
 use crate::agent_loop::{AgentLoop, Flow};
-use crate::budget::Budget;
-use crate::budget::Shortage;
+use crate::budget::{Budget, Shortage};
+use crate::conversation::Closing;
 use crate::conversation::entry::Entry;
-use crate::conversation::{Closing, LIMIT};
 use crate::loop_exit::LoopExit;
-use crate::notice::envelope;
+use crate::notice::{LIMIT, envelope};
 
-/// A limit that an agent has come to.
+/// A limit that an agent has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Limit {
-    /// So many answers of its model.
+pub(super) enum ReachedLimit {
+    /// The number of answers.
     Steps(u64),
-    /// So long.
+    /// The time.
     Time(Duration),
-    /// So much was spent, if it is still known of what.
+    /// The budget, and the part of it that is used up, if that is still known.
     Budget(Option<Shortage>),
 }
 
-impl Limit {
-    fn told(self) -> String {
+impl ReachedLimit {
+    /// The limit as the agent is told.
+    fn used(self) -> String {
         match self {
             Self::Steps(1) => "the one step".to_owned(),
             Self::Steps(steps) => format!("all {steps} steps"),
@@ -36,6 +36,7 @@ impl Limit {
         }
     }
 
+    /// The failure of the agent, with its last words.
     fn failure(self, words: &str) -> LoopExit {
         let (kind, reached) = self.reached();
         LoopExit::failure(
@@ -47,8 +48,9 @@ impl Limit {
         )
     }
 
-    /// Nothing was spent, so that alone does not say what went wrong.
-    fn too_little(self) -> LoopExit {
+    /// The failure of an agent whose budget is too small for a single call. Its
+    /// spending is zero, so the message gives the reason.
+    fn too_small(self) -> LoopExit {
         let (kind, reached) = self.reached();
         let why = "what is left of it is too little to ask the model even once";
         LoopExit::failure(kind, format!("{reached}, without closing words: {why}"))
@@ -72,106 +74,106 @@ impl Limit {
     }
 }
 
-/// A time, as a budget has it.
+/// A time in the notation of budgets.
 fn written(time: Duration) -> String {
     Budget { time: Some(time), ..Budget::default() }.to_string()
 }
 
 impl AgentLoop {
-    /// The limit that the agent has come to, if it has.
-    pub(crate) fn reached(&self) -> Option<Limit> {
+    /// The limit that the agent has reached, if any.
+    pub(super) fn reached_limit(&self) -> Option<ReachedLimit> {
         let steps = self.brief.steps.unwrap_or(self.shared.limits.steps);
         if self.conversation.step() >= steps {
-            return Some(Limit::Steps(steps));
+            return Some(ReachedLimit::Steps(steps));
         }
-        // Also one that was asked for its last words before its process died.
-        let closing = self.conversation.closing() != Closing::No;
-        let spent = self.ledger.as_ref().filter(|_| closing);
-        let timed = self.clock.as_ref().filter(|_| closing);
+        // An earlier attempt may have asked for last words before its process died.
+        let is_closing = self.conversation.closing() != Closing::None;
+        let ledger = self.ledger.as_ref().filter(|_| is_closing);
+        let timed = self.clock.as_ref().filter(|_| is_closing);
         self.out_of_time()
-            .or_else(|| spent.map(|ledger| Limit::Budget(ledger.shortage)))
-            .or_else(|| timed.map(|timed| Limit::Time(timed.clock.length)))
+            .or_else(|| ledger.map(|ledger| ReachedLimit::Budget(ledger.shortage)))
+            .or_else(|| timed.map(|timed| ReachedLimit::Time(timed.clock.length)))
     }
 
-    /// The limit on its time, if that is over.
-    pub(crate) fn out_of_time(&self) -> Option<Limit> {
+    /// The time limit, if the time is over.
+    pub(super) fn out_of_time(&self) -> Option<ReachedLimit> {
         let over = self.clock.as_ref().filter(|timed| timed.clock.left().is_zero());
-        over.map(|timed| Limit::Time(timed.clock.length))
+        over.map(|timed| ReachedLimit::Time(timed.clock.length))
     }
 
-    /// Resolves when the agent's time is over; once it has been asked for its
-    /// last words, when the time for these is.
-    pub(crate) fn late(&self) -> impl Future<Output = ()> + Send + use<> {
+    /// Waits for the end of the agent's time, or of the time for its last words once
+    /// they are requested.
+    pub(super) fn deadline(&self) -> impl Future<Output = ()> + Send + use<> {
         let (clock, closing) =
             (self.clock.as_ref().map(|timed| timed.clock.clone()), self.conversation.closing());
         async move {
             match clock {
                 None => std::future::pending().await,
-                // In a box, since few have a limit and all would keep room for it.
+                // Boxed: few agents have a limit, and all would keep room for it.
                 Some(clock) => Box::pin(async move { clock.over(closing).await }).await,
             }
         }
     }
 
-    /// Has the model say, without any tool, how far it has come.
-    pub(crate) async fn request_last_words(&mut self, limit: Limit) -> Result<(), LoopExit> {
-        if self.conversation.closing() == Closing::No {
-            let said = format!(
+    /// Asks the model for its last words, without tools.
+    pub(super) async fn request_last_words(&mut self, limit: ReachedLimit) -> Result<(), LoopExit> {
+        if self.conversation.closing() == Closing::None {
+            let body = format!(
                 "You have used {} that you had. No tool can be called any more. Say now what you \
                  have found or done, and what is left undone.",
-                limit.told()
+                limit.used()
             );
-            let text = envelope(LIMIT, &[], &said);
-            self.write(vec![Entry::Notice { text }], None, &[]).await?;
+            let text = envelope(LIMIT, &[], &body);
+            self.commit(vec![Entry::Notice { text }], None, &[]).await?;
         }
-        if limit == Limit::Time(Duration::ZERO) {
+        if limit == ReachedLimit::Time(Duration::ZERO) {
             return self.end_without_words(limit).await;
         }
-        if let (Limit::Budget(short @ Some(_)), Some(ledger)) = (limit, &mut self.ledger) {
+        if let (ReachedLimit::Budget(short @ Some(_)), Some(ledger)) = (limit, &mut self.ledger) {
             ledger.shortage = short;
         }
         if let Some(timed) = &self.clock {
-            timed.clock.ask_for_words();
+            timed.clock.grant_last_words();
         }
         let mut shown = None;
         loop {
             return match self.call_model(ModelRequest::LastWords { shown }).await? {
-                Told::Answer(answer) => self.commit_answer(*answer).await,
-                // Mail that came meanwhile is read, and then it is asked again.
-                Told::Interrupted => Ok(()),
-                Told::Late => self.end_without_words(limit).await,
-                // Without most of what its tools returned it may be enough.
-                Told::Short(short) => match shown.map_or(SHOWN, |shown| shown / 4) {
-                    less if less >= LEAST && short.limit > 0 => {
+                ModelOutcome::Answer(answer) => self.commit_answer(*answer).await,
+                // The loop delivers the message and asks again.
+                ModelOutcome::Interrupted => Ok(()),
+                ModelOutcome::TimedOut => self.end_without_words(limit).await,
+                // Shorter tool results may make the call affordable.
+                ModelOutcome::OverBudget(short) => match shown.map_or(SHOWN, |shown| shown / 4) {
+                    less if less >= LEAST_SHOWN && short.limit > 0 => {
                         shown = Some(less);
                         continue;
                     }
                     _ => self.end_without_words(limit).await,
                 },
-                Told::TooLong(_) => match self.compact().await? {
-                    CompactionOutcome::Compacted | CompactionOutcome::Later => Ok(()),
-                    CompactionOutcome::Nothing => self.end_without_words(limit).await,
+                ModelOutcome::TooLong(_) => match self.compact().await? {
+                    CompactionOutcome::Compacted | CompactionOutcome::Interrupted => Ok(()),
+                    CompactionOutcome::Impossible => self.end_without_words(limit).await,
                 },
             };
         }
     }
 
-    /// The agent ends, and has no more to say.
-    async fn end_without_words(&self, limit: Limit) -> Result<(), LoopExit> {
+    /// Ends the agent without last words.
+    async fn end_without_words(&self, limit: ReachedLimit) -> Result<(), LoopExit> {
         self.report().await?;
-        let never_asked = matches!(limit, Limit::Budget(_)) && self.conversation.step() == 0;
-        Err(if never_asked { limit.too_little() } else { limit.failure("") })
+        let is_unasked = matches!(limit, ReachedLimit::Budget(_)) && self.conversation.step() == 0;
+        Err(if is_unasked { limit.too_small() } else { limit.failure("") })
     }
 
-    /// The agent has said its last words: it ends, and they are kept. If it has
-    /// handed in its result before, that is what it ends with.
-    pub(crate) async fn end_at_limit(&self) -> Result<Flow, LoopExit> {
+    /// Ends the agent after its last words: with the result that it submitted
+    /// before, else with a failure that contains the words.
+    pub(super) async fn end_at_limit(&self) -> Result<Flow, LoopExit> {
         self.report().await?;
         if let Some(result) = self.conversation.result() {
             return Ok(Flow::End(Payload::from_json(result)?));
         }
-        // It was asked for them, even if the limit has been raised meanwhile.
-        let limit = self.reached().unwrap_or(Limit::Steps(self.conversation.step()));
+        // The limit may have been raised since the request for last words.
+        let limit = self.reached_limit().unwrap_or(ReachedLimit::Steps(self.conversation.step()));
         Err(limit.failure(&self.conversation.answer()))
     }
 }

@@ -1,11 +1,11 @@
-//! ModelRequest the model, until it has answered or cannot.
+//! One call of the model: rate gate, budget, call, retry.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use offshoot_core::{ActivityKind, FailureKind, WaitingOn};
 use offshoot_models::{
     Answer, AnswerEvent, AnswerProgress, Cache, Call, ModelError, Part, Pass, Retry, ToolCall,
@@ -14,219 +14,180 @@ use offshoot_models::{
 use offshoot_runtime::BodyError;
 use tokio::time::Instant;
 
-use crate::agent_loop::closing::Limit;
+use crate::agent_loop::closing::ReachedLimit;
 use crate::agent_loop::compaction::CompactionOutcome;
-use crate::agent_loop::payment::Payment;
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
 use crate::budget::Shortage;
 use crate::conversation::Conversation;
-use crate::conversation::entry::{Answered, Entry};
+use crate::conversation::entry::{AnswerEnd, Entry};
 use crate::conversation::estimate::{self, Sent};
 use crate::delivery::{DeliveryPoint, due_now, interrupted, is_due_now};
 use crate::delta::Delta;
 use crate::loop_exit::LoopExit;
 
-/// How long it is waited at first before a call that failed is repeated.
-const FIRST: Duration = Duration::from_secs(1);
+/// The first wait before a failed call is repeated.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// How long at the most.
-const LONGEST: Duration = Duration::from_secs(60);
+/// The longest wait before a failed call is repeated.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// What the model is asked for.
+/// The answer that the model is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ModelRequest {
-    /// Its next answer.
+pub(super) enum ModelRequest {
+    /// The next answer.
     Answer,
-    /// Its last one, for which it may call nothing.
+    /// The last answer, without tools.
     LastWords {
-        /// How much of each text it is shown, if not all.
+        /// The Unicode scalars shown of each text; all if `None`.
         shown: Option<usize>,
     },
-    /// A summary of the first messages.
+    /// A compaction of the first messages.
     Compaction {
-        /// How many.
+        /// The number of messages.
         messages: usize,
-        /// How much of each text it is shown.
+        /// The Unicode scalars shown of each text.
         shown: usize,
     },
 }
 
-/// What came of asking.
-pub(crate) enum Told {
-    /// This.
+/// The outcome of a model call with its retries.
+pub(super) enum ModelOutcome {
+    /// The model has answered.
     Answer(Box<Answer>),
-    /// Nothing: somebody wants the agent's attention.
+    /// A message or a cancel comes first.
     Interrupted,
-    /// Nothing: its time is over.
-    Late,
-    /// Nothing: it is too long to be read.
+    /// The agent's time is over.
+    TimedOut,
+    /// The conversation is too long for the model.
     TooLong(ModelError),
-    /// Nothing: there is too little left of what it may spend.
-    Short(Shortage),
+    /// The rest of the budget is too small for the call.
+    OverBudget(Shortage),
 }
 
-/// How one call of the model went.
-enum Heard {
-    Answer(Box<Answer>),
-    Failed(ModelError),
-    /// Somebody wants the agent's attention.
-    Interrupted,
-    /// The agent was asked to stop.
-    Cancelled,
-    /// Its time is over.
-    Late,
-}
-
-/// What came of waiting at the gate.
-enum AtGate {
-    /// A pass.
-    Passed(Pass),
-    /// There is mail that belongs into the call.
-    Wanted,
-    /// The agent's time is over.
-    Late,
-}
-
-/// How a wait before a call is repeated ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waited {
-    /// The call can be made.
-    Over,
-    /// There is mail that belongs into the call.
-    Wanted,
-    /// The agent's time is over.
-    Late,
-}
-
-/// What came of an answer so far.
+/// The received part of an answer.
 #[derive(Debug)]
-struct Partial {
-    /// Its text.
+struct PartialAnswer {
     text: String,
-    /// Whether anything came.
     seen: AnswerProgress,
 }
 
-impl Default for Partial {
+impl Default for PartialAnswer {
     fn default() -> Self {
         Self { text: String::new(), seen: AnswerProgress::Nothing }
     }
 }
 
-/// Whether what a model says is told to whoever watches.
+/// Where the pieces of an answer are shown while it arrives.
 #[derive(Clone, Copy, Debug)]
 enum Audience {
-    /// It is, as a piece of this step and this try at it.
-    DeltaStream { step: u64, attempt: u32 },
-    /// It is not.
-    Nobody,
+    /// To watchers, as pieces of this step and this attempt.
+    Watchers { step: u64, attempt: u32 },
+    /// Nowhere.
+    None,
 }
 
 impl AgentLoop {
-    /// Has the model answer what was said. Mail that came meanwhile is read
-    /// before.
-    pub(crate) async fn next_answer(&mut self) -> Result<(), LoopExit> {
-        // What comes before and after the call is in boxes, so that an agent that
-        // waits at the gate or for its model does not keep room for it.
+    /// Delivers the inbox and commits the model's next answer.
+    pub(super) async fn next_answer(&mut self) -> Result<(), LoopExit> {
+        // The parts before and after the call are boxed, so that an agent that waits
+        // at the gate or for its model does not keep room for them.
         Box::pin(self.deliver_inbox(DeliveryPoint::MidTurn)).await?;
+        self.refresh_tools();
         if let Some(timed) = &self.clock {
             Box::pin(timed.clock.settle(&self.cx)).await;
         }
-        if let Some(limit) = self.reached() {
+        if let Some(limit) = self.reached_limit() {
             return Box::pin(self.request_last_words(limit)).await;
         }
         if self.ledger.is_some() {
             Box::pin(self.warn()).await?;
         }
-        if self.needs_compaction() && Box::pin(self.compact()).await? == CompactionOutcome::Later {
+        if self.needs_compaction()
+            && Box::pin(self.compact()).await? == CompactionOutcome::Interrupted
+        {
             return Ok(());
         }
         match self.call_model(ModelRequest::Answer).await? {
-            Told::Answer(answer) => Box::pin(self.commit_answer(*answer)).await,
-            Told::Interrupted | Told::Late => Ok(()),
-            Told::Short(short) => {
-                Box::pin(self.request_last_words(Limit::Budget(Some(short)))).await
+            ModelOutcome::Answer(answer) => Box::pin(self.commit_answer(*answer)).await,
+            ModelOutcome::Interrupted | ModelOutcome::TimedOut => Ok(()),
+            ModelOutcome::OverBudget(short) => {
+                Box::pin(self.request_last_words(ReachedLimit::Budget(Some(short)))).await
             }
-            Told::TooLong(error) => match Box::pin(self.compact()).await? {
-                CompactionOutcome::Compacted | CompactionOutcome::Later => Ok(()),
-                CompactionOutcome::Nothing => Err(gave_up(&error, 1)),
+            ModelOutcome::TooLong(error) => match Box::pin(self.compact()).await? {
+                CompactionOutcome::Compacted | CompactionOutcome::Interrupted => Ok(()),
+                CompactionOutcome::Impossible => Err(gave_up(&error, 1)),
             },
         }
     }
 
-    /// Commits an answer.
-    pub(crate) async fn commit_answer(&mut self, mut answer: Answer) -> Result<(), LoopExit> {
+    /// Commits an answer to the history.
+    pub(super) async fn commit_answer(&mut self, mut answer: Answer) -> Result<(), LoopExit> {
         let step = self.conversation.step() + 1;
-        name_calls(&mut answer, step, |id| self.conversation.has_called(id));
+        name_calls(&mut answer, step, |id| self.conversation.has_call(id));
         let mut total = self.conversation.usage();
         total += answer.usage;
         let calls = self.conversation.calls() + answer.calls().count() as u64;
         let (model, stop, usage) = (self.brief.model.clone(), answer.stop.clone(), answer.usage);
-        let answered = Answered { step, model, stop, usage, total, calls };
-        let counts = self.settle(usage);
-        self.write_counting(Entry::of_answer(answer, answered), counts).await?;
+        let end = AnswerEnd { step, model, stop, usage, total, calls };
+        let changes = self.settle(usage);
+        self.commit_counting(Entry::of_answer(answer, end), changes).await?;
         self.end_call();
         if let Some(ledger) = &self.ledger {
-            ledger.keep_for_closing(self.input());
+            ledger.keep_for_closing(self.input_bound());
         }
         self.report().await
     }
 
-    /// What the model answers, as often as it must be asked.
-    pub(crate) async fn call_model(&mut self, asking: ModelRequest) -> Result<Told, LoopExit> {
+    /// Calls the model until it answers, or a reason comes first.
+    pub(super) async fn call_model(
+        &mut self,
+        request: ModelRequest,
+    ) -> Result<ModelOutcome, LoopExit> {
         let step = self.conversation.step() + 1;
         let mut attempt = 0;
         loop {
-            // Before the gate, so that nobody holds a pass while he writes.
+            // Before the gate, so that no agent holds a pass while it writes.
             Box::pin(self.cx.activity(step, ActivityKind::Model)).await?;
             let pass = match self.gate.try_pass() {
                 Some(pass) => pass,
                 None => match self.wait_at_gate().await? {
-                    AtGate::Passed(pass) => pass,
-                    AtGate::Wanted => return Ok(Told::Interrupted),
-                    AtGate::Late => return Ok(Told::Late),
+                    ControlFlow::Continue(pass) => pass,
+                    ControlFlow::Break(outcome) => return Ok(outcome),
                 },
             };
             let pass = match self.ledger.as_ref().is_some_and(|ledger| ledger.is_limited()) {
                 false => pass,
-                true => match Box::pin(self.pay(asking, pass)).await? {
-                    Payment::Paid(pass) => pass,
-                    Payment::Retry => continue,
-                    Payment::Interrupted => return Ok(Told::Interrupted),
-                    Payment::Late => return Ok(Told::Late),
-                    Payment::Short(short) => return Ok(Told::Short(short)),
+                true => match Box::pin(self.pay(request, pass)).await? {
+                    ControlFlow::Continue(Some(pass)) => pass,
+                    ControlFlow::Continue(None) => continue,
+                    ControlFlow::Break(outcome) => return Ok(outcome),
                 },
             };
             attempt += 1;
-            let audience = match asking {
-                ModelRequest::Compaction { .. } => Audience::Nobody,
-                _ => Audience::DeltaStream { step, attempt },
+            let audience = match request {
+                ModelRequest::Compaction { .. } => Audience::None,
+                _ => Audience::Watchers { step, attempt },
             };
-            let mut partial = Partial::default();
-            let (call, sent) = self.call(asking);
+            let mut partial = PartialAnswer::default();
+            let (call, sent) = self.prepare_call(request);
             let listen = self.listen(call, (audience, &pass), &mut partial);
             let error = match Box::pin(listen).await {
-                Heard::Answer(mut answer) => {
+                Ok(ModelOutcome::Answer(mut answer)) => {
                     if self.ledger.is_some() {
                         estimate::raise(&mut answer, sent);
                     }
                     pass.answered();
                     (self.failures, self.delay) = (0, None);
-                    return Ok(Told::Answer(answer));
+                    return Ok(ModelOutcome::Answer(answer));
                 }
-                Heard::Interrupted => {
-                    Box::pin(self.keep(asking, partial)).await?;
-                    return Ok(Told::Interrupted);
+                Ok(outcome) => {
+                    Box::pin(self.keep_partial(request, partial)).await?;
+                    return match self.cx.is_cancelled() {
+                        true => Err(LoopExit::End(BodyError::Cancelled)),
+                        false => Ok(outcome),
+                    };
                 }
-                Heard::Late => {
-                    Box::pin(self.keep(asking, partial)).await?;
-                    return Ok(Told::Late);
-                }
-                Heard::Cancelled => {
-                    Box::pin(self.keep(asking, partial)).await?;
-                    return Err(LoopExit::End(BodyError::Cancelled));
-                }
-                Heard::Failed(error) => error,
+                Err(error) => error,
             };
             match partial.seen {
                 AnswerProgress::Nothing => Box::pin(self.refund()).await,
@@ -234,11 +195,11 @@ impl AgentLoop {
             }
             let chance = (self.cx.random() as u32) as f64 / f64::from(u32::MAX);
             pass.failed(&error, chance);
-            if let Audience::DeltaStream { step, .. } = audience {
-                self.shared.deltas.tell(self.cx.id(), || Delta::Restarted { step });
+            if let Audience::Watchers { step, .. } = audience {
+                self.shared.deltas.send(self.cx.id(), || Delta::Restarted { step });
             }
             if matches!(error, ModelError::ContextTooLong { .. }) {
-                return Ok(Told::TooLong(error));
+                return Ok(ModelOutcome::TooLong(error));
             }
             if !matches!(error, ModelError::RateLimited { .. }) {
                 self.failures += 1;
@@ -249,81 +210,84 @@ impl AgentLoop {
             if self.failures >= self.shared.limits.tries {
                 return Err(gave_up(&error, self.failures));
             }
-            self.note_failure(&error);
-            let span = self.pause(chance);
-            // The gate keeps the time of whoever is limited, and of everybody
-            // whom it makes wait for longer.
-            let kept = matches!(error, ModelError::RateLimited { .. })
-                || self.gate.closed().is_some_and(|closed| closed.left >= span);
-            if !kept {
-                match Box::pin(self.back_off(span)).await? {
-                    Waited::Over => {}
-                    Waited::Wanted => return Ok(Told::Interrupted),
-                    Waited::Late => return Ok(Told::Late),
-                }
+            self.record_failure(&error);
+            let wait = self.retry_wait(chance);
+            // The gate already waits out a rate limit, and any longer closure.
+            let gate_waits = matches!(error, ModelError::RateLimited { .. })
+                || self.gate.closed().is_some_and(|closed| closed.left >= wait);
+            if !gate_waits
+                && let ControlFlow::Break(outcome) = Box::pin(self.back_off(wait)).await?
+            {
+                return Ok(outcome);
             }
         }
     }
 
-    /// How long to wait before a call that failed is repeated, the longer the
-    /// more often it has.
-    fn pause(&self, chance: f64) -> Duration {
-        let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+    /// The wait before a failed call is repeated. It doubles with each failure.
+    fn retry_wait(&self, chance: f64) -> Duration {
+        let doubled = FIRST_WAIT.saturating_mul(1 << self.failures.min(10)).min(LONGEST_WAIT);
         doubled.mul_f64(0.5 + 0.5 * chance)
     }
 
-    /// Waits for so long before a call that failed is repeated.
-    async fn back_off(&mut self, span: Duration) -> Result<Waited, LoopExit> {
-        let due = self.cx.now().after(span);
-        self.tell_waiting(due).await;
-        let (over, late) = (pin!(tokio::time::sleep(span)), pin!(self.late()));
-        let wanted = pin!(due_now(&self.cx));
-        let waited = select(over, select(wanted, late));
-        Ok(match self.cx.waiting(WaitingOn::Timer(due), waited).await? {
-            Either::Left(_) => Waited::Over,
-            Either::Right((Either::Left(_), _)) => Waited::Wanted,
-            Either::Right((Either::Right(_), _)) => Waited::Late,
-        })
+    /// Waits before a failed call is repeated, unless a row or the deadline comes first.
+    async fn back_off(&mut self, wait: Duration) -> Result<ControlFlow<ModelOutcome>, LoopExit> {
+        let due = self.cx.now().after(wait);
+        self.report_retry(due).await;
+        let deadline = self.deadline();
+        let waited = async {
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep(wait) => ControlFlow::Continue(()),
+                () = due_now(&self.cx) => ControlFlow::Break(ModelOutcome::Interrupted),
+                () = deadline => ControlFlow::Break(ModelOutcome::TimedOut),
+            }
+        };
+        Ok(self.cx.waiting(WaitingOn::Timer(due), waited).await?)
     }
 
-    /// Waits for a pass through the gate: without a slot, after a while without
-    /// the conversation, and not beyond the agent's time.
-    async fn wait_at_gate(&mut self) -> Result<AtGate, LoopExit> {
-        let mut told = Box::pin(self.tell_closed()).await;
+    /// Waits for a pass through the rate gate, without a slot and, after a while,
+    /// without the conversation in memory.
+    async fn wait_at_gate(&mut self) -> Result<ControlFlow<ModelOutcome, Pass>, LoopExit> {
+        let mut reported = Box::pin(self.report_closed_gate()).await;
         let (cx, gate) = (self.cx.clone(), self.gate.clone());
-        // In boxes, because most agents need not wait, and the time takes no room
-        // once it has passed.
-        let until = gate.closed().map(|closed| cx.now().after(closed.left));
-        let pass = Box::pin(cx.waiting(WaitingOn::RateGate(until), gate.pass()));
-        let mut pass = select(pass, Box::pin(self.late())).map(|waited| match waited {
-            Either::Left((pass, _)) => pass.map(AtGate::Passed),
-            Either::Right(_) => Ok(AtGate::Late),
-        });
+        // Boxed, because most agents need not wait, and a timer takes no room once it
+        // has fired.
+        let opens = gate.closed().map(|closed| cx.now().after(closed.left));
+        let mut passage = Box::pin(cx.waiting(WaitingOn::RateGate(opens), gate.pass()));
+        let mut deadline = Box::pin(self.deadline());
         let mut look = Instant::now() + CONVERSATION_HOLD;
-        let waited = loop {
-            match select(pass, Box::pin(tokio::time::sleep_until(look))).await {
-                Either::Left((waited, _)) => break waited?,
-                Either::Right(((), waiting)) => pass = waiting,
+        let pass = loop {
+            let timer = Box::pin(tokio::time::sleep_until(look));
+            tokio::select! {
+                biased;
+                pass = &mut passage => break Some(pass?),
+                () = &mut deadline => break None,
+                () = timer => {}
             }
             self.conversation = Conversation::default();
             let now = Instant::now();
-            // It may have closed again before this one came through.
-            if told.is_none_or(|until| until <= now) {
-                told = Box::pin(self.tell_closed()).await;
+            // The gate may have closed again before this agent passed.
+            if reported.is_none_or(|until| until <= now) {
+                reported = Box::pin(self.report_closed_gate()).await;
             }
-            look = told.unwrap_or(now + LONGEST);
+            look = reported.unwrap_or(now + LONGEST_WAIT);
         };
+        // The wait ends here, and with it the record's waiting state.
+        drop(passage);
         self.ensure_loaded().await?;
-        // What came meanwhile belongs into the call.
-        match waited {
-            AtGate::Passed(_) if Box::pin(is_due_now(&self.cx)).await? => Ok(AtGate::Wanted),
-            waited => Ok(waited),
-        }
+        Ok(match pass {
+            None => ControlFlow::Break(ModelOutcome::TimedOut),
+            // Rows that arrived in the meantime belong into the call.
+            Some(_) if Box::pin(is_due_now(&self.cx)).await? => {
+                ControlFlow::Break(ModelOutcome::Interrupted)
+            }
+            Some(pass) => ControlFlow::Continue(pass),
+        })
     }
 
-    /// What the model is asked, and what that takes at the least.
-    fn call(&self, asking: ModelRequest) -> (Call, Sent) {
-        let (messages, choice, cache) = match asking {
+    /// Builds the call, and estimates the least that it sends.
+    fn prepare_call(&self, request: ModelRequest) -> (Call, Sent) {
+        let (messages, choice, cache) = match request {
             ModelRequest::Answer => {
                 (self.conversation.messages().clone(), ToolChoice::Auto, Cache::Prefix)
             }
@@ -338,26 +302,27 @@ impl AgentLoop {
             }
         };
         let (system, tools) = (self.system.clone(), self.tools.specs());
-        let paid = self.ledger.as_ref().and_then(|ledger| ledger.reservation.as_ref());
-        let max_output = paid.map(|(_, output)| *output);
+        let reserved = self.ledger.as_ref().and_then(|ledger| ledger.reservation.as_ref());
+        let max_output = reserved.map(|(_, output)| *output);
         let call = Call { system, messages, tools, choice, max_output, schema: None, cache };
         let sent = self.ledger.as_ref().map(|_| Sent::of(&call, &self.brief.model));
         (call, sent.unwrap_or_default())
     }
 
-    /// Listens to the model, as long as nobody else wants the agent.
+    /// Receives the answer, unless a cancel, an interrupting message or the deadline
+    /// comes first.
     async fn listen(
         &self,
         call: Call,
         (audience, pass): (Audience, &Pass),
-        partial: &mut Partial,
-    ) -> Heard {
+        partial: &mut PartialAnswer,
+    ) -> Result<ModelOutcome, ModelError> {
         let mut pieces = self.model.call(call);
-        let said = async {
+        let answer = pin!(async {
             while let Some(piece) = pieces.next().await {
-                match piece {
-                    Ok(AnswerEvent::Whole(answer)) => return Heard::Answer(answer),
-                    Ok(piece) => {
+                match piece? {
+                    AnswerEvent::Whole(answer) => return Ok(ModelOutcome::Answer(answer)),
+                    piece => {
                         if partial.seen == AnswerProgress::Nothing {
                             pass.heard();
                         }
@@ -365,40 +330,42 @@ impl AgentLoop {
                         if let AnswerEvent::Text(text) = &piece {
                             partial.text.push_str(text);
                         }
-                        if let Audience::DeltaStream { step, attempt } = audience {
-                            let tell = || Delta::Piece { step, attempt, piece };
-                            self.shared.deltas.tell(self.cx.id(), tell);
+                        if let Audience::Watchers { step, attempt } = audience {
+                            let delta = || Delta::Piece { step, attempt, piece };
+                            self.shared.deltas.send(self.cx.id(), delta);
                         }
                     }
-                    Err(error) => return Heard::Failed(error),
                 }
             }
             let cause = "the answer ended before it was whole".to_owned();
-            Heard::Failed(ModelError::Cut { seen: partial.seen, cause })
-        };
-        let (cancelled, interrupted) = (pin!(self.cx.cancelled()), pin!(interrupted(&self.cx)));
-        let (late, stopped) = (pin!(self.late()), select(cancelled, interrupted));
-        match select(pin!(said), select(stopped, late)).await {
-            Either::Left((heard, _)) => heard,
-            Either::Right((Either::Left((Either::Left(_), _)), _)) => Heard::Cancelled,
-            Either::Right((Either::Left((Either::Right(_), _)), _)) => Heard::Interrupted,
-            Either::Right((Either::Right(_), _)) => Heard::Late,
+            Err(ModelError::Cut { seen: partial.seen, cause })
+        });
+        tokio::select! {
+            biased;
+            answer = answer => answer,
+            () = self.cx.cancelled() => Ok(ModelOutcome::Interrupted),
+            () = interrupted(&self.cx) => Ok(ModelOutcome::Interrupted),
+            () = self.deadline() => Ok(ModelOutcome::TimedOut),
         }
     }
 
-    /// Keeps what came of an answer that was cut, for whoever looks.
-    /// What it took nobody knows, so it stays counted as it was reserved.
-    async fn keep(&mut self, asking: ModelRequest, partial: Partial) -> Result<(), LoopExit> {
+    /// Keeps the received part of an interrupted answer for people. Its cost is
+    /// unknown, so the reservation stays spent.
+    async fn keep_partial(
+        &mut self,
+        request: ModelRequest,
+        partial: PartialAnswer,
+    ) -> Result<(), LoopExit> {
         self.end_call();
-        if partial.text.is_empty() || matches!(asking, ModelRequest::Compaction { .. }) {
+        if partial.text.is_empty() || matches!(request, ModelRequest::Compaction { .. }) {
             return Ok(());
         }
-        self.write(vec![Entry::Partial { text: partial.text }], None, &[]).await
+        self.commit(vec![Entry::Partial { text: partial.text }], None, &[]).await
     }
 }
 
-/// The model did not answer, and will not.
-pub(crate) fn gave_up(error: &ModelError, failures: u32) -> LoopExit {
+/// The failure of an agent whose model does not answer.
+fn gave_up(error: &ModelError, failures: u32) -> LoopExit {
     let words = match failures {
         0 | 1 => format!("the model did not answer: {error}"),
         tries => format!("the model did not answer in {tries} tries; the last time: {error}"),
@@ -406,23 +373,23 @@ pub(crate) fn gave_up(error: &ModelError, failures: u32) -> LoopExit {
     LoopExit::failure(FailureKind::Error, words)
 }
 
-/// Gives each call an id of its own in its conversation, and the name of no tool
-/// to one that names none. Providers leave them out or repeat them.
+/// Gives each call an id that is unique in the conversation, and a placeholder name
+/// to each call without one. Some providers omit or repeat them.
 fn name_calls(answer: &mut Answer, step: u64, is_used: impl Fn(&str) -> bool) {
-    let mut names: HashSet<String> = HashSet::new();
+    let mut ids: HashSet<String> = HashSet::new();
     for part in &mut answer.parts {
         let Part::ToolCall(ToolCall { id, name, .. }) = part else { continue };
         if name.trim().is_empty() {
             *name = ToolCall::UNNAMED.to_owned();
         }
-        if id.is_empty() || names.contains(id) || is_used(id) {
-            let mut number = names.len() + 1;
+        if id.is_empty() || ids.contains(id) || is_used(id) {
+            let mut number = ids.len() + 1;
             *id = format!("call_{step}_{number}");
-            while names.contains(id) || is_used(id) {
+            while ids.contains(id) || is_used(id) {
                 number += 1;
                 *id = format!("call_{step}_{number}");
             }
         }
-        names.insert(id.clone());
+        ids.insert(id.clone());
     }
 }

@@ -1,5 +1,6 @@
 //! Payment: the reservation and the cost of the model calls of an agent with a budget.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use offshoot_core::{TaskId, WaitingOn};
@@ -8,12 +9,12 @@ use offshoot_store::CounterChange;
 use tokio::time::Instant;
 
 use crate::agent_loop::AgentLoop;
-use crate::agent_loop::model_call::ModelRequest;
+use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
 use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::budget::{
-    Budget, BudgetLedger, BudgetUsage, CallCost, LEAST_ANSWER, ReserveResult, Shortage,
-    UnknownPrice, correct, price,
+    Budget, BudgetLedger, BudgetUsage, CallCost, LEAST_ANSWER, ReserveResult, UnknownPrice,
+    correct, price,
 };
 use crate::conversation::entry::Entry;
 use crate::conversation::estimate;
@@ -30,22 +31,8 @@ const CLOSING_ANSWER: u64 = 4_096;
 /// The used part of a budget at which the agent is warned, in percent.
 const WARN_AT: u128 = 80;
 
-/// The result of paying for a call.
-pub(crate) enum Payment {
-    /// The call can be made.
-    Paid(Pass),
-    /// Other agents were in the way, and a reservation was returned: try again.
-    Retry,
-    /// A message came that belongs into the call.
-    Interrupted,
-    /// The agent's time is over.
-    Late,
-    /// Too little is left.
-    Short(Shortage),
-}
-
 /// Opens the ledger of an agent, if its budget or that of an ancestor is limited.
-pub(crate) fn open_ledger(
+pub(super) fn open_ledger(
     shared: &AgentShared,
     agent: TaskId,
     brief: &Brief,
@@ -61,7 +48,7 @@ pub(crate) fn open_ledger(
 
 impl AgentLoop {
     /// The most tokens that the next ordinary call reads.
-    pub(crate) fn input(&self) -> u64 {
+    pub(super) fn input_bound(&self) -> u64 {
         let preface = self.ledger.as_ref().map_or(0, |ledger| ledger.preface);
         self.conversation.bound(preface)
     }
@@ -69,7 +56,7 @@ impl AgentLoop {
     fn call_cost(&self, request: ModelRequest) -> CallCost {
         let (limits, preface) =
             (self.model.limits(), self.ledger.as_ref().map_or(0, |ledger| ledger.preface));
-        let whole = self.input();
+        let whole = self.input_bound();
         let input = match request {
             ModelRequest::Answer | ModelRequest::LastWords { shown: None } => whole,
             ModelRequest::LastWords { shown: Some(shown) } => {
@@ -92,28 +79,30 @@ impl AgentLoop {
         }
     }
 
-    /// Reserves the cost of a call from all pools. An agent that waits for reservations of other
-    /// agents holds neither a slot nor a pass.
-    pub(crate) async fn pay(
+    /// Reserves the cost of a call from all pools.
+    ///
+    /// An agent that waits for reservations of other agents holds neither a slot nor a pass.
+    /// `None` asks the caller to try again.
+    pub(super) async fn pay(
         &mut self,
         request: ModelRequest,
         pass: Pass,
-    ) -> Result<Payment, LoopExit> {
+    ) -> Result<ControlFlow<ModelOutcome, Option<Pass>>, LoopExit> {
         let reservations = self.shared.reservations.clone();
         let returned = reservations.returned();
         let cost = self.call_cost(request);
-        let Some(ledger) = &mut self.ledger else { return Ok(Payment::Paid(pass)) };
+        let Some(ledger) = &mut self.ledger else { return Ok(ControlFlow::Continue(Some(pass))) };
         if let Some(closing) = cost.closing {
             ledger.keep_for_closing(closing);
         }
         let shortage = match ledger.reserve(&self.cx, cost).await? {
             ReserveResult::Reserved(reservation, output) => {
                 (ledger.waits_since, ledger.reservation) = (None, Some((reservation, output)));
-                return Ok(Payment::Paid(pass));
+                return Ok(ControlFlow::Continue(Some(pass)));
             }
             ReserveResult::Short(shortage) => {
                 ledger.waits_since = None;
-                return Ok(Payment::Short(shortage));
+                return Ok(ControlFlow::Break(ModelOutcome::OverBudget(shortage)));
             }
             ReserveResult::Pending(shortage) => shortage,
         };
@@ -122,46 +111,46 @@ impl AgentLoop {
         let left = LONGEST_WAIT.saturating_sub(since.elapsed());
         if left.is_zero() {
             ledger.waits_since = None;
-            return Ok(Payment::Short(shortage));
+            return Ok(ControlFlow::Break(ModelOutcome::OverBudget(shortage)));
         }
         let due = self.cx.now().after(left);
         let why = format!("what is left of {} is reserved", shortage.limit_text());
-        self.tell_held(due, &why).await;
-        let late = self.late();
-        let Some(ledger) = &self.ledger else { return Ok(Payment::Retry) };
+        self.report_hold(due, &why).await;
+        let deadline = self.deadline();
+        let Some(ledger) = &self.ledger else { return Ok(ControlFlow::Continue(None)) };
         let ended = async {
             tokio::select! {
                 biased;
-                () = ledger.changed(&self.cx, cost, returned) => Payment::Retry,
-                () = tokio::time::sleep(left) => Payment::Retry,
-                () = due_now(&self.cx) => Payment::Interrupted,
-                () = late => Payment::Late,
+                () = ledger.changed(&self.cx, cost, returned) => ControlFlow::Continue(None),
+                () = tokio::time::sleep(left) => ControlFlow::Continue(None),
+                () = due_now(&self.cx) => ControlFlow::Break(ModelOutcome::Interrupted),
+                () = deadline => ControlFlow::Break(ModelOutcome::TimedOut),
             }
         };
         Ok(self.cx.waiting(WaitingOn::Timer(due), ended).await?)
     }
 
     /// The changes of the pools that replace the reservation of the call by its actual cost.
-    pub(crate) fn settle(&self, usage: Usage) -> Vec<CounterChange> {
+    pub(super) fn settle(&self, usage: Usage) -> Vec<CounterChange> {
         self.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.settle(usage))
     }
 
     /// Ends the call in progress. Its reservation or its actual cost stays counted.
-    pub(crate) fn end_call(&mut self) {
+    pub(super) fn end_call(&mut self) {
         if let Some(ledger) = &mut self.ledger {
             ledger.end_call();
         }
     }
 
     /// Returns the reservation of a call that cost nothing.
-    pub(crate) async fn refund(&mut self) {
+    pub(super) async fn refund(&mut self) {
         let changes = self.ledger.as_ref().map_or_else(Vec::new, |ledger| ledger.refund());
         correct(&self.cx, changes).await;
         self.end_call();
     }
 
     /// Warns the agent once that little is left.
-    pub(crate) async fn warn(&mut self) -> Result<(), LoopExit> {
+    pub(super) async fn warn(&mut self) -> Result<(), LoopExit> {
         let (cx, clock) = (&self.cx, self.clock.as_ref());
         let Some(ledger) = &mut self.ledger else { return Ok(()) };
         if ledger.was_warned(cx).await? {
@@ -199,11 +188,11 @@ impl AgentLoop {
             lines.join("\n")
         );
         let text = envelope("budget", &[], &body);
-        self.write_counting(vec![Entry::Notice { text }], vec![change]).await
+        self.commit_counting(vec![Entry::Notice { text }], vec![change]).await
     }
 
     /// The usage of the agent's own budget, if it has one.
-    pub(crate) async fn usage(&self) -> Result<Option<Box<BudgetUsage>>, LoopExit> {
+    pub(super) async fn usage(&self) -> Result<Option<Box<BudgetUsage>>, LoopExit> {
         let Some(ledger) = &self.ledger else { return Ok(None) };
         let Some(own) = ledger.pools.iter().find(|pool| ledger.is_own(pool)) else {
             return Ok(None);

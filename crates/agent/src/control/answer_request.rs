@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::approval::{self, Decision};
+use crate::built_in_tools::ANSWER_REQUEST;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -31,14 +32,12 @@ enum Says {
 }
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "answer_request",
+    Function::built_in(
+        &ANSWER_REQUEST,
         "Approves or denies the one call that a task you spawned asks approval for. You can approve \
          only what you may do yourself without asking.",
         answer,
     )
-    .idempotent()
-    .manages_tasks()
 }
 
 async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -5,6 +5,7 @@ use offshoot_runtime::Error;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::ASK;
 use crate::delivery::interrupted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -16,15 +17,13 @@ struct Arguments {
 }
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "ask",
+    Function::built_in(
+        &ASK,
         "Asks whoever sent you off, and waits until the answer comes. Use it only if you cannot \
          go on without it. A message that interrupts you withdraws the question.",
         ask,
     )
-    .idempotent()
     .watchful()
-    .manages_tasks()
 }
 
 async fn ask(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -5,6 +5,7 @@ use offshoot_runtime::{Error, TaskRef};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::CANCEL_TASK;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -17,15 +18,13 @@ struct Arguments {
 }
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "cancel_task",
+    Function::built_in(
+        &CANCEL_TASK,
         "Asks a task you sent off, and everything it has sent off, to stop. Its end comes to you \
          as a notice, and says whether it had finished before. With \"self\" you stop yourself \
          and everything you have sent off.",
         cancel,
     )
-    .idempotent()
-    .manages_tasks()
 }
 
 async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

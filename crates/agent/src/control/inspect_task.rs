@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::told;
+use crate::built_in_tools::INSPECT_TASK;
 use crate::conversation::entry;
 use crate::conversation::stored_output;
 use crate::notice;
@@ -37,13 +38,12 @@ const SHOWN: usize = 400;
 const PART: usize = 4;
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "inspect_task",
+    Function::built_in(
+        &INSPECT_TASK,
         "Shows how one of your tasks stands, the end of its conversation and, if it has ended, \
          its result. A long result is read part by part with result_from.",
         inspect,
     )
-    .read_only()
 }
 
 async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::told;
+use crate::built_in_tools::LIST_TASKS;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -21,13 +22,12 @@ struct Arguments {
 const PAGE: usize = 30;
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "list_tasks",
+    Function::built_in(
+        &LIST_TASKS,
         "Lists the tasks that you have sent off and how they stand. Results come to you by \
          themselves: there is no need to look for them.",
         list,
     )
-    .read_only()
 }
 
 async fn list(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::READ_OUTPUT;
 use crate::conversation::stored_output;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -21,12 +22,11 @@ struct Arguments {
 const PART: usize = 4;
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "read_output",
+    Function::built_in(
+        &READ_OUTPUT,
         "Reads on in the result of an earlier call that was too long to be shown whole.",
         read,
     )
-    .read_only()
 }
 
 async fn read(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -6,6 +6,7 @@ use offshoot_core::text;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::REPORT_PROGRESS;
 use crate::report::AgentReport;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -21,13 +22,11 @@ struct Arguments {
 const KEPT: usize = 2 << 10;
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "report_progress",
+    Function::built_in(
+        &REPORT_PROGRESS,
         "Tells whoever sent you off how far you are. It is not your result.",
         report,
     )
-    .idempotent()
-    .manages_tasks()
 }
 
 async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

@@ -5,6 +5,7 @@ use offshoot_runtime::{BodyError, MessageRecipient, Receipts, StepError, TaskRef
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::built_in_tools::SEND_MESSAGE;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
 #[derive(Deserialize, JsonSchema)]
@@ -33,15 +34,13 @@ enum Reads {
 }
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "send_message",
+    Function::built_in(
+        &SEND_MESSAGE,
         "Says something to a task you sent off, or to whoever sent you off. If the task waits for \
          an answer to its question, this is the answer, unless it interrupts: that withdraws the \
          question. A task that has ended goes on with it in a new task.",
         send,
     )
-    .idempotent()
-    .manages_tasks()
 }
 
 async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

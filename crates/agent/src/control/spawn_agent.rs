@@ -16,6 +16,7 @@ use self::live::{is_same, live};
 use super::awaited::Awaited;
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
+use crate::built_in_tools::SPAWN_AGENT;
 use crate::child_budget::{Bond, Share};
 use crate::finish_tool::Finish;
 use crate::isolation::worktree_base;
@@ -137,7 +138,7 @@ pub(super) fn tool(profiles: &str) -> impl Tool + use<> {
          returns at once with its handle and WITHOUT any result; the result comes to you later by \
          itself. Use background=false if you need the result before you can do anything else.{profiles}"
     );
-    Function::new("spawn_agent", &description, spawn).idempotent().watchful().manages_tasks()
+    Function::built_in(&SPAWN_AGENT, &description, spawn).watchful()
 }
 
 fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
@@ -323,7 +324,7 @@ async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> 
     let known = cx.shared.dialects.position(&brief.dialect);
     known.map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
     brief.endpoint = endpoint(cx, &brief.model).await?;
-    let found = cx.shared.find(&brief, cx.cx.lineage().session);
+    let found = cx.shared.model(&brief, cx.cx.lineage().session);
     let (found, _) = found.map_err(|error| ToolError::of(&error))?;
     if asked.isolation == Isolates::Worktree {
         brief.isolation = Isolation::Worktree;

@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::told;
+use crate::built_in_tools::WAIT_TASKS;
 use crate::delivery::wanted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -35,14 +36,13 @@ const LONGEST: u64 = 3_600;
 const MOST: usize = 64;
 
 pub(super) fn tool() -> impl Tool {
-    Function::new(
-        "wait_tasks",
+    Function::built_in(
+        &WAIT_TASKS,
         "Waits until tasks you sent off have ended, until a message for you comes, or until the \
          time is over. Use it only if you can do nothing without the results: they come to you \
          by themselves anyway.",
         wait,
     )
-    .read_only()
     .watchful()
 }
 

@@ -9,7 +9,7 @@ use offshoot_models::{Answer, Image, ModelName, Part, Stop, Thought, ToolCall, T
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::conversation::Finished;
+use crate::conversation::SubmittedResult;
 use crate::conversation::refusal::CallRefusal;
 use crate::loop_exit::LoopExit;
 
@@ -20,13 +20,13 @@ const VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Entry {
     /// A person said something.
-    Said { text: String, images: Vec<Image> },
+    User { text: String, images: Vec<Image> },
     /// The runtime put something in.
     Notice { text: String },
     /// The model said, thought or called something.
     Part(Part),
     /// The model's answer is whole.
-    Answered(Answered),
+    AnswerEnd(AnswerEnd),
     /// What became of a call.
     Result(ToolResult),
     /// The same of a call that was not made, and why.
@@ -37,18 +37,18 @@ pub(crate) enum Entry {
     Fork(Fork),
     /// From here on another task goes on with the conversation, which has its
     /// own steps and its own costs.
-    Continued(Continued),
+    Continuation(Continuation),
     /// What came of an answer that was cut; the model does not see it.
     Partial { text: String },
     /// All of an output of which the model sees the beginning.
     Output(StoredOutput),
     /// What was still running when a turn ended; it is said to people.
-    Running { text: String },
+    StillRunning { text: String },
 }
 
 /// The end of an answer: how it ended, and what all of them took together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Answered {
+pub(crate) struct AnswerEnd {
     /// How many answers there were, with this one.
     pub(crate) step: u64,
     /// Whose it is.
@@ -81,7 +81,7 @@ pub(crate) struct Compaction {
     pub(crate) continued: Option<TaskId>,
     /// The result that it had handed in, if it had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) finished: Option<Finished>,
+    pub(crate) finished: Option<SubmittedResult>,
 }
 
 /// Where a conversation branches off.
@@ -98,7 +98,7 @@ pub(crate) struct Fork {
 
 /// A task that goes on with a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Continued {
+pub(crate) struct Continuation {
     /// Which.
     pub(crate) by: TaskId,
 }
@@ -115,7 +115,7 @@ pub(crate) struct StoredOutput {
 
 /// A block whose data is not of a form that is known.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unreadable {
+pub(crate) enum BlockError {
     /// It was written by a later version.
     #[error("block {position} of the history has form {version}, which is newer than this program")]
     Newer { position: u64, version: u32 },
@@ -136,31 +136,31 @@ struct Data<T> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Said {
+struct UserData {
     images: Vec<Image>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Telling {
+struct TextData {
     item: Value,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Thinking {
+struct ThoughtData {
     by: ModelName,
     #[serde(default)]
     item: Value,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Calling {
+struct CallData {
     id: String,
     #[serde(default)]
     item: Value,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Returned {
+struct ResultData {
     call: String,
     #[serde(default)]
     failed: bool,
@@ -184,39 +184,39 @@ impl Entry {
     /// How many Unicode scalars it says.
     pub(crate) fn length(&self) -> usize {
         match self {
-            Self::Said { text, .. } | Self::Notice { text } => text.chars().count(),
+            Self::User { text, .. } | Self::Notice { text } => text.chars().count(),
             _ => 0,
         }
     }
 
     /// The entries of an answer.
-    pub(crate) fn of_answer(answer: Answer, answered: Answered) -> Vec<Self> {
+    pub(crate) fn of_answer(answer: Answer, end: AnswerEnd) -> Vec<Self> {
         let parts = answer.parts.into_iter().map(Self::Part);
-        parts.chain([Self::Answered(answered)]).collect()
+        parts.chain([Self::AnswerEnd(end)]).collect()
     }
 
     /// The block that keeps it.
     pub(crate) fn to_block(&self, at: Stamp) -> Result<Block, PayloadError> {
         let (kind, name, text, data) = match self {
-            Self::Said { text, images } if images.is_empty() => {
+            Self::User { text, images } if images.is_empty() => {
                 (BlockKind::User, None, text.as_str(), Payload::Null)
             }
-            Self::Said { text, images } => {
-                (BlockKind::User, None, text.as_str(), data(Said { images: images.clone() })?)
+            Self::User { text, images } => {
+                (BlockKind::User, None, text.as_str(), data(UserData { images: images.clone() })?)
             }
             Self::Notice { text } => (BlockKind::Notice, None, text.as_str(), Payload::Null),
             Self::Part(Part::Text { text, item }) if item.is_null() => {
                 (BlockKind::Assistant, None, text.as_str(), Payload::Null)
             }
             Self::Part(Part::Text { text, item }) => {
-                (BlockKind::Assistant, None, text.as_str(), data(Telling { item: item.clone() })?)
+                (BlockKind::Assistant, None, text.as_str(), data(TextData { item: item.clone() })?)
             }
             Self::Part(Part::Thought(Thought { text, by, item })) => {
-                let kept = Thinking { by: by.clone(), item: item.clone() };
+                let kept = ThoughtData { by: by.clone(), item: item.clone() };
                 (BlockKind::Thought, None, text.as_str(), data(kept)?)
             }
             Self::Part(Part::ToolCall(ToolCall { id, name, arguments, item })) => {
-                let kept = Calling { id: id.clone(), item: item.clone() };
+                let kept = CallData { id: id.clone(), item: item.clone() };
                 (BlockKind::ToolUse, Some(name.as_str()), arguments.as_str(), data(kept)?)
             }
             // No model answers with anything else.
@@ -228,20 +228,20 @@ impl Entry {
                     Self::Refused(_, refused) => Some(refused.clone()),
                     _ => None,
                 };
-                let kept = Returned { call, failed: *failed, images, refused };
+                let kept = ResultData { call, failed: *failed, images, refused };
                 (BlockKind::ToolResult, Some(name.as_str()), text.as_str(), data(kept)?)
             }
-            Self::Answered(answered) => (BlockKind::Other, Some(ANSWERED), "", data(answered)?),
+            Self::AnswerEnd(end) => (BlockKind::Other, Some(ANSWERED), "", data(end)?),
             Self::Compaction(summary) => {
                 (BlockKind::Other, Some(SUMMARY), summary.text.as_str(), data(summary)?)
             }
             Self::Fork(fork) => (BlockKind::Other, Some(FORK), "", data(fork)?),
-            Self::Continued(by) => (BlockKind::Other, Some(CONTINUED), "", data(by)?),
+            Self::Continuation(by) => (BlockKind::Other, Some(CONTINUED), "", data(by)?),
             Self::Partial { text } => {
                 (BlockKind::Other, Some(PARTIAL), text.as_str(), Payload::Null)
             }
             Self::Output(kept) => (BlockKind::Other, Some(OUTPUT), kept.text.as_str(), data(kept)?),
-            Self::Running { text } => {
+            Self::StillRunning { text } => {
                 (BlockKind::Other, Some(RUNNING), text.as_str(), Payload::Null)
             }
         };
@@ -252,58 +252,58 @@ impl Entry {
     }
 
     /// What the block at `position` keeps; nothing if it is none of ours.
-    pub(crate) fn of_block(block: &Block, position: u64) -> Result<Option<Self>, Unreadable> {
+    pub(crate) fn of_block(block: &Block, position: u64) -> Result<Option<Self>, BlockError> {
         let text = || block.text.to_string();
         let name = block.name.as_deref();
-        let read = Read { block, position };
+        let read = BlockReader { block, position };
         Ok(Some(match (block.kind, name) {
             (BlockKind::User, _) => {
                 let images = match block.data {
                     Payload::Null => Vec::new(),
-                    _ => read.data::<Said>()?.images,
+                    _ => read.data::<UserData>()?.images,
                 };
-                Self::Said { text: text(), images }
+                Self::User { text: text(), images }
             }
             (BlockKind::Notice, _) => Self::Notice { text: text() },
             (BlockKind::Assistant, _) => {
                 let item = match block.data {
                     Payload::Null => Value::Null,
-                    _ => read.data::<Telling>()?.item,
+                    _ => read.data::<TextData>()?.item,
                 };
                 Self::Part(Part::Text { text: text(), item })
             }
             (BlockKind::Thought, _) => {
-                let Thinking { by, item } = read.data()?;
+                let ThoughtData { by, item } = read.data()?;
                 Self::Part(Part::Thought(Thought { text: text(), by, item }))
             }
             (BlockKind::ToolUse, name) => {
-                let Calling { id, item } = read.data()?;
+                let CallData { id, item } = read.data()?;
                 let name = name.unwrap_or_default().to_owned();
                 Self::Part(Part::ToolCall(ToolCall { id, name, arguments: text(), item }))
             }
             (BlockKind::ToolResult, name) => {
-                let Returned { call, failed, images, .. } = read.data()?;
+                let ResultData { call, failed, images, .. } = read.data()?;
                 let name = name.unwrap_or_default().to_owned();
                 Self::Result(ToolResult { call, name, text: text(), images, failed })
             }
-            (BlockKind::Other, Some(ANSWERED)) => Self::Answered(read.data()?),
+            (BlockKind::Other, Some(ANSWERED)) => Self::AnswerEnd(read.data()?),
             (BlockKind::Other, Some(SUMMARY)) => {
                 Self::Compaction(Compaction { text: text(), ..read.data()? })
             }
             (BlockKind::Other, Some(FORK)) => Self::Fork(read.data()?),
-            (BlockKind::Other, Some(CONTINUED)) => Self::Continued(read.data()?),
+            (BlockKind::Other, Some(CONTINUED)) => Self::Continuation(read.data()?),
             (BlockKind::Other, Some(PARTIAL)) => Self::Partial { text: text() },
             (BlockKind::Other, Some(OUTPUT)) => {
                 Self::Output(StoredOutput { text: text(), ..read.data()? })
             }
-            (BlockKind::Other, Some(RUNNING)) => Self::Running { text: text() },
+            (BlockKind::Other, Some(RUNNING)) => Self::StillRunning { text: text() },
             (BlockKind::Other, _) => return Ok(None),
         }))
     }
 }
 
-impl From<Unreadable> for LoopExit {
-    fn from(error: Unreadable) -> Self {
+impl From<BlockError> for LoopExit {
+    fn from(error: BlockError) -> Self {
         Self::End(error.into())
     }
 }
@@ -312,22 +312,22 @@ fn data<T: Serialize>(rest: T) -> Result<Payload, PayloadError> {
     Payload::encode(&Data { v: VERSION, rest })
 }
 
-struct Read<'a> {
+struct BlockReader<'a> {
     block: &'a Block,
     position: u64,
 }
 
-impl Read<'_> {
-    fn data<T: serde::de::DeserializeOwned>(&self) -> Result<T, Unreadable> {
+impl BlockReader<'_> {
+    fn data<T: serde::de::DeserializeOwned>(&self) -> Result<T, BlockError> {
         #[derive(Deserialize)]
         struct Version {
             v: u32,
         }
         let position = self.position;
-        let unfit = |source| Unreadable::Data { position, source };
+        let unfit = |source| BlockError::Data { position, source };
         let Version { v: version } = self.block.data.decode().map_err(unfit)?;
         if version > VERSION {
-            return Err(Unreadable::Newer { position, version });
+            return Err(BlockError::Newer { position, version });
         }
         Ok(self.block.data.decode::<Data<T>>().map_err(unfit)?.rest)
     }
@@ -346,8 +346,8 @@ mod tests {
         let image = Image { media_type: "image/png".into(), picture };
         let usage = Usage { input: 3, output: 4, ..Usage::default() };
         vec![
-            Entry::Said { text: "hello".into(), images: Vec::new() },
-            Entry::Said { text: "look".into(), images: vec![image.clone()] },
+            Entry::User { text: "hello".into(), images: Vec::new() },
+            Entry::User { text: "look".into(), images: vec![image.clone()] },
             Entry::Notice { text: "<notice>".into() },
             Entry::Part(Part::text("ü")),
             Entry::Part(Part::Text { text: "said".into(), item: json!({"id": "msg_1"}) }),
@@ -369,7 +369,7 @@ mod tests {
                 images: vec![image],
                 failed: true,
             }),
-            Entry::Answered(Answered {
+            Entry::AnswerEnd(AnswerEnd {
                 step: 7,
                 model,
                 stop: Stop::Refused("policy".into()),
@@ -387,7 +387,7 @@ mod tests {
             }),
             Entry::Partial { text: "half a sen".into() },
             Entry::Output(StoredOutput { text: "much".into(), name: "00ff-7".into() }),
-            Entry::Running { text: "docs".into() },
+            Entry::StillRunning { text: "docs".into() },
         ]
     }
 

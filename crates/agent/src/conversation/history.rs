@@ -5,7 +5,7 @@ use offshoot_core::{Block, BlockKind, FailureKind, TaskId};
 use offshoot_runtime::{Context, Error};
 
 use crate::conversation::entry::{Compaction, Entry, Fork};
-use crate::conversation::{Conversation, Finishes};
+use crate::conversation::{Conversation, ResultMode};
 use crate::loop_exit::LoopExit;
 
 /// How many blocks are read at once.
@@ -29,7 +29,7 @@ struct Part {
 }
 
 /// The conversation of an agent, as its history has it.
-pub(crate) async fn load(cx: &Context, finishes: Finishes) -> Result<Conversation, LoopExit> {
+pub(crate) async fn load(cx: &Context, mode: ResultMode) -> Result<Conversation, LoopExit> {
     let total = cx.history(u64::MAX, 0).await?.total;
     let mut parts = vec![Part::find(cx, None, (0, total)).await?];
     // Each part begins where the one after it branches off.
@@ -40,7 +40,7 @@ pub(crate) async fn load(cx: &Context, finishes: Finishes) -> Result<Conversatio
         }
         parts.push(Part::find(cx, Some(task), (from, blocks)).await?);
     }
-    let mut talk = Conversation::new(finishes);
+    let mut talk = Conversation::new(mode);
     for part in parts.iter().rev() {
         talk = part.fold(cx, talk.fork()).await?;
     }

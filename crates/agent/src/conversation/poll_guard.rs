@@ -5,12 +5,13 @@ use std::collections::VecDeque;
 use offshoot_models::ToolCall;
 use serde_json::Value;
 
+use crate::built_in_tools;
 use crate::conversation::stored_output;
 
 /// The tools that look at tasks, in whatever dialect.
 const LOOKING: [&str; 9] = [
-    "list_tasks",
-    "inspect_task",
+    built_in_tools::LIST_TASKS.name,
+    built_in_tools::INSPECT_TASK.name,
     "get_subagents",
     "get_task",
     "ListBackgroundTasks",

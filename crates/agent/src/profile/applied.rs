@@ -8,26 +8,8 @@ use serde_json::{Map, Value};
 
 use super::{Profile, ProfileError, ProfileTrust};
 use crate::brief::{Brief, Isolation};
+use crate::built_in_tools::{self, ToolRole, with_role};
 use crate::notice::envelope;
-
-/// With what an agent speaks to whoever has sent it off. It has that whatever
-/// tools it is given.
-const SPEAKS: [&str; 3] = ["report_progress", "ask", "finish"];
-
-/// What looks after tasks. Whoever can begin one has these as well.
-const TASKS: [&str; 8] = [
-    "list_tasks",
-    "inspect_task",
-    "wait_tasks",
-    "send_message",
-    "cancel_task",
-    "read_output",
-    "answer_request",
-    "command_output",
-];
-
-/// What begins tasks.
-const BEGINS: [&str; 2] = ["spawn_agent", "run_command"];
 
 /// How long a configuration may be, in bytes.
 const CONFIG: usize = 16 << 10;
@@ -36,14 +18,16 @@ const CONFIG: usize = 16 << 10;
 const TOLD: usize = 4;
 
 impl Profile {
-    /// A layer that offers these tools alone, and what goes with them: what an
-    /// agent speaks to its owner with, and, if it can begin tasks, what looks
-    /// after them.
+    /// A layer that offers these tools, the tools that report to the owner, and, if one
+    /// of them starts tasks, the tools that manage tasks.
     pub fn offering<T: Into<Arc<str>>>(tools: impl IntoIterator<Item = T>) -> PolicyLayer {
         let mut all: Vec<Arc<str>> = tools.into_iter().map(Into::into).collect();
-        let begins = |tool: &Arc<str>| BEGINS.contains(&&**tool);
-        let tasks = all.iter().any(begins).then_some(TASKS);
-        all.extend(SPEAKS.into_iter().chain(tasks.into_iter().flatten()).map(Arc::from));
+        let starts = |name: &Arc<str>| {
+            built_in_tools::find(name).is_some_and(|tool| tool.role == ToolRole::Starts)
+        };
+        let tasks = all.iter().any(starts).then(|| with_role(ToolRole::Tasks));
+        let more = with_role(ToolRole::Owner).chain(tasks.into_iter().flatten());
+        all.extend(more.map(|tool| Arc::from(tool.name)));
         let mut seen = std::collections::BTreeSet::new();
         all.retain(|tool| seen.insert(tool.clone()));
         PolicyLayer::default().tools(all)

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::arguments::parse_arguments;
 use super::{Effect, Output, Span, Tool, ToolContext, ToolError};
+use crate::built_in_tools::{ActionClass, BuiltInTool};
 use crate::notice::closed_with;
 
 /// A typed function as a tool.
@@ -107,6 +108,15 @@ where
             function,
             wish: None,
             arguments: PhantomData,
+        }
+    }
+
+    /// A built-in tool, with the effect and the access that its row declares.
+    pub fn built_in(tool: &'static BuiltInTool, description: &str, function: F) -> Self {
+        let function = Self { effect: tool.effect, ..Self::new(tool.name, description, function) };
+        match tool.class {
+            ActionClass::ManageTasks => function.manages_tasks(),
+            _ => function,
         }
     }
 

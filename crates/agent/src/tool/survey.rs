@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Function, Output, Tool, ToolContext, ToolError};
+use crate::built_in_tools::SURVEY;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -79,12 +80,11 @@ pub fn survey() -> impl Tool {
 /// is in them.
 pub fn survey_hiding(paths: impl IntoIterator<Item = PathBuf>) -> impl Tool {
     let hidden: Arc<[PathBuf]> = paths.into_iter().collect();
-    Function::new(
-        "survey",
+    Function::built_in(
+        &SURVEY,
         "Counts files, folders, bytes and lines in a folder. It reads and changes nothing.",
         move |cx, asked| call(hidden.clone(), cx, asked),
     )
-    .read_only()
     .long_running()
 }
 

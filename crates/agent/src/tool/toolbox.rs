@@ -29,7 +29,12 @@ impl Toolbox {
 
     /// These and one more.
     pub(crate) fn with(&self, tool: Arc<dyn Tool>) -> Self {
-        Self::new(self.tools.iter().cloned().chain([tool]))
+        self.extended([tool])
+    }
+
+    /// These and more.
+    pub(crate) fn extended(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
+        Self::new(self.tools.iter().cloned().chain(tools))
     }
 
     /// How a model sees them.

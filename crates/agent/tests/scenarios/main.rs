@@ -53,6 +53,7 @@ mod spawning;
 mod stuck_git;
 mod support;
 mod telling;
+mod tool_sources;
 mod tools;
 mod turns;
 mod waiting;

@@ -16,7 +16,7 @@ use crate::host::Daemon;
 
 /// The tool that asks for pages. No agent has it unless a person has said so for
 /// all of the tree.
-const FETCH: &str = "fetch";
+const FETCH: &str = offshoot_agent::built_in_tools::FETCH.name;
 
 /// How many tasks stand above another at the most.
 const DEEPEST: usize = 64;

@@ -1,4 +1,4 @@
-//! `offshoot agents`: the profiles of which agents are made.
+//! `offshoot agents`: agent profiles.
 
 use std::path::PathBuf;
 
@@ -6,19 +6,19 @@ use clap::{Args, Subcommand};
 use offshoot_client::Error;
 use offshoot_client::wire::{Code, Profile, ProfileList, Reply, Request, WireError};
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
-use super::show::table::{Cell, Column, Table};
-use super::show::{Colour, Form, Part, Screen, size, text};
-use super::trouble::Trouble;
-use super::{completions, folder};
+use super::show::table::{Column, Table, TableCell};
+use super::show::{Colour, Format, Part, Screen, size, text};
+use super::{completions, directory};
 
-/// The mode of a profile that narrows nothing: what holds is decided elsewhere.
+/// The mode of a profile that narrows nothing.
 const AUTO: &str = "auto";
 
-/// How many profiles are named where one is missing.
+/// The number of profiles that the error for an unknown profile names.
 const NAMED: usize = 40;
 
 #[derive(Debug, Subcommand)]
@@ -27,117 +27,118 @@ pub(crate) enum Agents {
     Show(Show),
 }
 
-/// List the profiles that can be chosen in a folder
+/// List the profiles available in a directory
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot agents ls
   offshoot run --profile explore 'Where is the parser?'
 
-A profile is a Markdown file with front matter in .offshoot/agents or
-.claude/agents of the project, or in offshoot/agents of your configuration. What
-a project brings only narrows what agents may do, until you have run
-`offshoot trust` there. What cannot be read is told below the list. Where the
-mode is that of `run --mode`, it is ask unless you say.")]
+A profile is a Markdown file with front matter, in .offshoot/agents or
+.claude/agents of the project, or in offshoot/agents of your configuration
+directory. A profile of a project only narrows permissions until you run
+`offshoot trust` there. Files that cannot be read are listed below the table.
+The mode `ask (--mode)` is that of `run --mode`, by default `ask`.")]
 pub(crate) struct Ls {
-    /// The folder; the present one if it is not said
+    /// Directory [default: the current one]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-/// Show all that a profile says
+/// Show a profile in full
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   offshoot agents show explore")]
 pub(crate) struct Show {
-    /// Its name
+    /// Name of the profile
     #[arg(value_name = "NAME", add = completions::profiles())]
     name: String,
 }
 
 impl Agents {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         match self {
-            Self::Ls(ls) => ls.run(&desk).await,
-            Self::Show(show) => show.run(&desk).await,
+            Self::Ls(ls) => ls.run(&cx).await,
+            Self::Show(show) => show.run(&cx).await,
         }
     }
 }
 
-/// The profiles that can be chosen in a folder.
-pub(crate) async fn profiles(desk: &Desk, folder: String) -> Result<ProfileList, Trouble> {
-    match desk.ask(&Request::Profiles { folder }).await? {
+/// The profiles available in a directory.
+pub(crate) async fn profiles(cx: &CommandContext, folder: String) -> Result<ProfileList, CliError> {
+    match cx.ask(&Request::Profiles { folder }).await? {
         Reply::Profiles(profiles) => Ok(profiles),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
 impl Ls {
-    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let folder = folder::named(self.folder)?;
+    async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let folder = directory::resolve(self.folder)?;
         if !std::path::Path::new(&folder).is_dir() {
-            return Err(Trouble::usage(format!("{} is no folder", text::line(&folder))));
+            return Err(CliError::usage(format!("{} is not a directory", text::line(&folder))));
         }
-        let found = profiles(desk, folder).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&found)?;
+        let found = profiles(cx, folder).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&found)?;
             return Ok(Exit::Done);
         }
-        desk.screen.say(&table(&found.profiles).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&found.profiles).render(cx.screen.width, cx.screen.out))?;
         for broken in &found.broken {
-            let label = desk.screen.err.paint(Part::Bad, "broken");
-            desk.screen.remark(&format!("{label}: {}", text::lines(broken).trim_end()));
+            let label = cx.screen.err.paint(Part::Bad, "broken");
+            cx.screen.remark(&format!("{label}: {}", text::lines(broken).trim_end()));
         }
         if found.profiles.iter().any(|profile| !profile.trusted) {
-            let trust = desk.command("trust", &[&found.trust.folder]);
-            desk.screen.remark(&format!(
-                "those that are not trusted only narrow what agents may do; to trust them: {trust}"
+            let trust = cx.command("trust", &[&found.trust.folder]);
+            cx.screen.remark(&format!(
+                "untrusted profiles only narrow permissions; to trust them: {trust}"
             ));
         }
         Ok(Exit::Done)
     }
 }
 
-/// Profiles, one a line.
+/// Makes a table of profiles.
 pub(crate) fn table(profiles: &[Profile]) -> Table {
     let mut table = Table::new([
         Column::firm("NAME"),
-        Column::stiff("FROM"),
+        Column::stiff("ORIGIN"),
         Column::stiff("TRUSTED"),
         Column::stiff("MODE"),
-        Column::elastic("WHAT FOR"),
+        Column::elastic("DESCRIPTION"),
     ]);
     for profile in profiles {
         table.row([
-            Cell::new(&profile.name).part(Part::Name),
-            Cell::new(&profile.origin),
-            Cell::new(if profile.trusted { "yes" } else { "no" }),
-            Cell::new(if profile.mode == AUTO { "ask (--mode)" } else { &profile.mode }),
-            Cell::new(&profile.description),
+            TableCell::new(&profile.name).part(Part::Name),
+            TableCell::new(&profile.origin),
+            TableCell::new(if profile.trusted { "yes" } else { "no" }),
+            TableCell::new(if profile.mode == AUTO { "ask (--mode)" } else { &profile.mode }),
+            TableCell::new(&profile.description),
         ]);
     }
     table
 }
 
 impl Show {
-    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = profiles(desk, folder::named(None)?).await?;
+    async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let found = profiles(cx, directory::resolve(None)?).await?;
         let is_meant = |one: &&Profile| one.name.to_lowercase() == self.name.trim().to_lowercase();
         let Some(profile) = found.profiles.iter().find(is_meant) else {
-            return Err(missing(desk, &self.name, &found).into());
+            return Err(missing(cx, &self.name, &found).into());
         };
-        desk.answer(profile, |profile| shown(profile, desk.screen.out))?;
+        cx.answer(profile, |profile| shown(profile, cx.screen.out))?;
         Ok(Exit::Done)
     }
 }
 
-/// There is no profile of this name: those that there are, and why one that may
-/// be meant cannot be read.
-fn missing(desk: &Desk, name: &str, found: &ProfileList) -> WireError {
+/// The error for an unknown profile. It names the known profiles, and the files
+/// of that name that cannot be read.
+fn missing(cx: &CommandContext, name: &str, found: &ProfileList) -> WireError {
     let name = name.trim();
     let (meant, others): (Vec<_>, Vec<_>) =
         found.broken.iter().cloned().partition(|broken| is_file_of(broken, name));
-    let mut fault = WireError::new(Code::NotFound, format!("there is no profile {name:?} here"));
+    let mut fault =
+        WireError::new(Code::NotFound, format!("there is no profile {name:?} in this directory"));
     fault.causes = meant;
     let mut names: Vec<_> = found.profiles.iter().map(|one| one.name.as_str()).collect();
     let more = names.len().saturating_sub(NAMED);
@@ -147,11 +148,11 @@ fn missing(desk: &Desk, name: &str, found: &ProfileList) -> WireError {
         0 => String::new(),
         many => format!("; {} cannot be read", size::count(many as u64, "other")),
     };
-    let ls = desk.command_anywhere("agents ls", &[]);
-    fault.hint(format!("there are: {}{more}{broken}; {ls} lists all", names.join(", ")))
+    let ls = cx.command_anywhere("agents ls", &[]);
+    fault.hint(format!("available: {}{more}{broken}; {ls} lists all", names.join(", ")))
 }
 
-/// Whether what cannot be read is the file that a profile of this name would have.
+/// Whether a broken file is the one that a profile of this name would have.
 fn is_file_of(broken: &str, name: &str) -> bool {
     let path = broken.split_once(".md:").map_or("", |(path, _)| path);
     let stem = path.rsplit('/').next().unwrap_or_default();
@@ -161,21 +162,18 @@ fn is_file_of(broken: &str, name: &str) -> bool {
 fn shown(profile: &Profile, colour: Colour) -> String {
     let mut fields = Fields::default();
     fields.add("name", &profile.name);
-    fields.add("what for", &profile.description);
+    fields.add("description", &profile.description);
     let from = match &profile.path {
         Some(path) => format!("{}: {path}", profile.origin),
         None => profile.origin.clone(),
     };
-    fields.add("from", from);
-    fields.add(
-        "trusted",
-        if profile.trusted { "yes" } else { "no: it only narrows what agents may do" },
-    );
+    fields.add("origin", from);
+    fields.add("trusted", if profile.trusted { "yes" } else { "no: it only narrows permissions" });
     fields.add_some("model", profile.model.as_ref());
     fields.add(
         "mode",
         match profile.mode.as_str() {
-            AUTO => "as `run --mode` says, else ask; sent off, that of its owner",
+            AUTO => "that of `run --mode`, by default ask; as a child, that of its parent",
             mode => mode,
         },
     );
@@ -187,12 +185,12 @@ fn shown(profile: &Profile, colour: Colour) -> String {
     if !profile.rules.is_empty() {
         fields.add("rules", profile.rules.join("\n"));
     }
-    fields.add_some("asks", profile.asks.as_ref());
+    fields.add_some("approver", profile.asks.as_ref());
     fields.add_some("budget", profile.budget.as_ref());
     if profile.worktree {
         fields.add("isolation", "a worktree of its own");
     }
-    fields.add_some("sends off", profile.agents.as_ref().map(list));
+    fields.add_some("spawns", profile.agents.as_ref().map(list));
     if profile.dialect != "offshoot" {
         fields.add("dialect", &profile.dialect);
     }

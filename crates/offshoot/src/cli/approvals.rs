@@ -1,12 +1,12 @@
-//! `offshoot approvals`: approval requests and standing grants.
+//! `offshoot approvals`: approval requests and grants.
 
 use clap::Subcommand;
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::Screen;
-use super::trouble::Trouble;
 
 mod decide;
 mod grants;
@@ -25,13 +25,13 @@ pub(crate) enum Approvals {
 }
 
 impl Approvals {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         match self {
-            Self::Ls(ls) => ls.run(&desk).await,
-            Self::Show(show) => show.run(&desk).await,
-            Self::Grants(grants) => grants.run(&desk).await,
-            Self::Revoke(revoke) => revoke.run(&desk).await,
+            Self::Ls(ls) => ls.run(&cx).await,
+            Self::Show(show) => show.run(&cx).await,
+            Self::Grants(grants) => grants.run(&cx).await,
+            Self::Revoke(revoke) => revoke.run(&cx).await,
         }
     }
 }

@@ -1,17 +1,17 @@
-//! A panic, told as what it is: a bug of the program, and not the user's fault.
+//! Reports a panic as a bug of the program.
 
 use std::io::Write;
 use std::panic::PanicHookInfo;
 
 use offshoot_client::wire::{Code, WireError};
 
-use super::show::{self, Colour, Form, text};
+use super::show::{self, Colour, Format, text};
 
-/// Tells panics in a line or two, without the raw text that Rust would print.
-pub(crate) fn be_told_shortly(form: Form) {
+/// Installs a panic hook that prints a short report instead of Rust's own.
+pub(crate) fn be_told_shortly(format: Format) {
     std::panic::set_hook(Box::new(move |info| {
-        let told = show::fault::told(&told(info), form, Colour::Plain);
-        // Nobody is there to read it.
+        let told = show::error::told(&told(info), format, Colour::Plain);
+        // A closed standard error is ignored.
         std::io::stderr().write_all(told.as_bytes()).ok();
     }));
 }
@@ -25,6 +25,6 @@ fn told(info: &PanicHookInfo<'_>) -> WireError {
         text::line(said)
     );
     let issues = concat!(env!("CARGO_PKG_REPOSITORY"), "/issues");
-    let hint = format!("tasks that were sent off go on; please report this at {issues}");
+    let hint = format!("background tasks keep running; please report this at {issues}");
     WireError::new(Code::Other, said).hint(hint)
 }

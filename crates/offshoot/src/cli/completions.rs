@@ -1,8 +1,7 @@
-//! `offshoot completions`, and what a shell asks for when Tab is pressed.
+//! `offshoot completions`, and the candidates when a shell completes a line.
 //!
-//! A shell asks the program itself, so what it offers is never out of date, and
-//! handles are those of this moment. Nothing is started for it: with no daemon
-//! there are no handles to offer.
+//! The shell asks the program itself, so candidates are never out of date.
+//! Completion starts no daemon: without one there are no handles to offer.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -14,30 +13,30 @@ use offshoot_client::wire::{
     ApprovalRequest, ListApprovals, ListTasks, Reply, Request, Scope, SessionInfo, Task,
 };
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
-use super::show::{Form, Screen, approval, task, text};
-use super::trouble::Trouble;
-use shell::Helped;
+use super::show::{Format, Screen, approval, task, text};
+use shell::CompletionShell;
 
 mod shell;
 mod words;
 
-/// The variable by which a shell asks.
+/// The variable that marks a completion request of a shell.
 const VARIABLE: &str = "OFFSHOOT_COMPLETE";
 
-/// How many handles are offered at the most.
+/// The maximum number of candidates.
 const OFFERED: usize = 200;
 
-/// Print what makes a shell complete commands, options and handles
+/// Print the completion script of a shell
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   echo 'source <(offshoot completions bash)' >> ~/.bashrc
   echo 'source <(offshoot completions zsh)' >> ~/.zshrc
   offshoot completions fish > ~/.config/fish/completions/offshoot.fish")]
 pub(crate) struct Completions {
-    /// The shell
+    /// Name of the shell
     shell: Shell,
 }
 
@@ -51,22 +50,22 @@ enum Shell {
 }
 
 impl Completions {
-    pub(crate) fn run(self, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) fn run(self, screen: Screen) -> Result<Exit, CliError> {
         let shell: &dyn EnvCompleter = match self.shell {
-            Shell::Bash => &Helped::Bash,
+            Shell::Bash => &CompletionShell::Bash,
             Shell::Elvish => &Elvish,
-            Shell::Fish => &Helped::Fish,
+            Shell::Fish => &CompletionShell::Fish,
             Shell::Powershell => &Powershell,
-            Shell::Zsh => &Helped::Zsh,
+            Shell::Zsh => &CompletionShell::Zsh,
         };
         let mut script = Vec::new();
         let written =
             shell.write_registration(VARIABLE, "offshoot", "offshoot", "offshoot", &mut script);
-        written.map_err(|error| Trouble::other(&error))?;
+        written.map_err(|error| CliError::other(&error))?;
         let script = String::from_utf8_lossy(&script);
-        match screen.form {
-            Form::People => screen.say(&script)?,
-            Form::Json => {
+        match screen.format {
+            Format::Text => screen.say(&script)?,
+            Format::Json => {
                 let answer = serde_json::json!({ "shell": shell.name(), "script": script });
                 screen.json(&answer)?;
             }
@@ -75,9 +74,15 @@ impl Completions {
     }
 }
 
-/// Answers a shell and ends, if one asks.
+/// Answers a completion request and exits, if there is one.
 pub(crate) fn answer_shell<C: CommandFactory>() {
-    let shells = Shells(&[&Helped::Bash, &Elvish, &Helped::Fish, &Powershell, &Helped::Zsh]);
+    let shells = Shells(&[
+        &CompletionShell::Bash,
+        &Elvish,
+        &CompletionShell::Fish,
+        &Powershell,
+        &CompletionShell::Zsh,
+    ]);
     let answer = clap_complete::CompleteEnv::with_factory(C::command).var(VARIABLE);
     answer.shells(shells).complete();
 }
@@ -95,10 +100,10 @@ pub(crate) fn live_handles() -> ArgValueCompleter {
 /// Completes ids of approval requests.
 pub(crate) fn approvals() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let asked = asked(async |desk| {
+        let asked = asked(async |cx| {
             let list =
                 ListApprovals { session: None, below: Vec::new(), cursor: None, limit: OFFERED };
-            match desk.ask(&Request::Approvals(list)).await {
+            match cx.ask(&Request::Approvals(list)).await {
                 Ok(Reply::Approvals(page)) => page.approvals,
                 _ => Vec::new(),
             }
@@ -114,9 +119,9 @@ pub(crate) fn approvals() -> ArgValueCompleter {
 /// Completes names of profiles.
 pub(crate) fn profiles() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let found = asked(async |desk| {
-            let Ok(folder) = super::folder::named(None) else { return Vec::new() };
-            super::agents::profiles(&desk, folder).await.map_or(Vec::new(), |all| all.profiles)
+        let found = asked(async |cx| {
+            let Ok(folder) = super::directory::resolve(None) else { return Vec::new() };
+            super::agents::profiles(&cx, folder).await.map_or(Vec::new(), |all| all.profiles)
         });
         offer(typed, found.into_iter().map(|one| (one.name, text::line(&one.description))))
     })
@@ -125,7 +130,7 @@ pub(crate) fn profiles() -> ArgValueCompleter {
 /// Completes names of sessions.
 pub(crate) fn session_names() -> ArgValueCompleter {
     ArgValueCompleter::new(|typed: &OsStr| {
-        let sessions = asked(async |desk| match desk.ask(&all_sessions()).await {
+        let sessions = asked(async |cx| match cx.ask(&all_sessions()).await {
             Ok(Reply::Sessions(page)) => page.sessions,
             _ => Vec::new(),
         });
@@ -142,10 +147,10 @@ fn all_sessions() -> Request {
 }
 
 fn offer_tasks(typed: &OsStr, scope: Scope) -> Vec<CompletionCandidate> {
-    let tasks = asked(async |desk| {
-        let session = Some(desk.session.clone());
+    let tasks = asked(async |cx| {
+        let session = Some(cx.session.clone());
         let list = ListTasks { session, scope, states: Vec::new(), cursor: None, limit: OFFERED };
-        match desk.ask(&Request::List(list)).await {
+        match cx.ask(&Request::List(list)).await {
             Ok(Reply::Tasks(page)) => page.tasks,
             _ => Vec::new(),
         }
@@ -164,18 +169,18 @@ fn offer(typed: &OsStr, found: impl Iterator<Item = (String, String)>) -> Vec<Co
         .collect()
 }
 
-/// What the daemon says that runs; nothing if none does.
-fn asked<T: Default>(ask: impl AsyncFnOnce(Desk) -> T) -> T {
+/// Asks the running daemon; the default value without one.
+fn asked<T: Default>(ask: impl AsyncFnOnce(CommandContext) -> T) -> T {
     let globals = typed_globals(&shell::words());
     let Ok(client) = globals.client_of_running() else { return T::default() };
-    let screen = Screen::new(Form::People);
-    let Ok(desk) = Desk::with(client, &globals, screen) else { return T::default() };
-    super::block_on(async { Ok(ask(desk).await) }).unwrap_or_default()
+    let screen = Screen::new(Format::Text);
+    let Ok(cx) = CommandContext::with(client, &globals, screen) else { return T::default() };
+    super::block_on(async { Ok(ask(cx).await) }).unwrap_or_default()
 }
 
-/// The folder and session that stand in the line that is being typed.
+/// The data directory and session of the line that is being typed.
 fn typed_globals(words: &[OsString]) -> Globals {
-    // What comes after that is the command that is sent off.
+    // The words after `--` are the command to spawn.
     let ours = words.iter().position(|word| word == "--").unwrap_or(words.len());
     let words = &words[..ours];
     let value = |name: &str| {
@@ -195,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_that_is_typed_says_which_session_is_meant() {
+    fn the_typed_line_selects_the_session() {
         let line = "offshoot tasks --session work --data=/d show b -- --session theirs";
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let globals = typed_globals(&words);
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_offered_begins_with_what_was_typed_and_is_safe() {
+    fn candidates_start_with_the_typed_text_and_are_safe() {
         let found = ["build-1", "build-2", "test-1", "build\u{1b}[2J"];
         let found = found.into_iter().map(|name| (name.to_owned(), "help".to_owned()));
         let offered = offer(OsStr::new("bu"), found);

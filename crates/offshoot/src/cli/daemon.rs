@@ -1,4 +1,4 @@
-//! `offshoot daemon`: the process that holds a data folder.
+//! `offshoot daemon`: the process that holds a data directory.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use offshoot_client::{Client, Connection, DaemonDir, Error};
 use offshoot_daemon::DaemonOptions;
 use offshoot_models::Keys;
 
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
-use super::show::{Form, Screen};
-use super::trouble::Trouble;
+use super::show::{Format, Screen};
 use super::{doctor, duration};
 
 mod gone;
 
-/// How long a daemon stays with nothing to do.
+/// The time that a daemon without work stays alive.
 const IDLE: Duration = Duration::from_secs(300);
 
-/// After what time a person is told for whom they wait.
+/// The delay before the user is told why `daemon stop` waits.
 const LATE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Subcommand)]
@@ -32,33 +32,33 @@ pub(crate) enum Daemon {
     Status(Status),
 }
 
-/// Be the daemon of the data folder; commands start it by themselves
+/// Run the daemon in the foreground; other commands start it on demand
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Its first line says whether it listens. All else goes to `daemon.log` in the
-data folder.")]
+The first line of output says whether the daemon listens. All other messages go
+to `daemon.log` in the data directory.")]
 pub(crate) struct Run {
-    /// How long it stays with nothing to do [env: OFFSHOOT_IDLE; else 5m]
+    /// End after this time without work [env: OFFSHOOT_IDLE] [default: 5m]
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     idle: Option<Duration>,
-    /// Start it apart from this process, and end
+    /// Start the daemon in the background, and exit
     #[arg(long)]
     apart: bool,
 }
 
-/// End the daemon in good order; commands that run are stopped
+/// Stop the daemon and all running commands
 #[derive(Debug, Args)]
 pub(crate) struct Stop {}
 
-/// Say how the daemon is, without starting one
+/// Show the status of the daemon without starting one
 #[derive(Debug, Args)]
 pub(crate) struct Status {}
 
 impl Daemon {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let client = globals.client_of_running()?;
         match self {
-            // It was run before anything else was done.
+            // `main` runs the daemon before it gets here.
             Self::Run(_) => Ok(Exit::Done),
             Self::Stop(stop) => stop.run(&client, screen).await,
             Self::Status(status) => status.run(&client, screen).await,
@@ -67,74 +67,75 @@ impl Daemon {
 }
 
 impl Run {
-    pub(crate) fn run(self, globals: &Globals) -> Result<ExitCode, Trouble> {
+    pub(crate) fn run(self, globals: &Globals) -> Result<ExitCode, CliError> {
         if self.apart {
             return start_apart();
         }
-        let ready = || -> Result<DaemonOptions, Trouble> {
+        let ready = || -> Result<DaemonOptions, CliError> {
             let idle = match self.idle {
                 Some(idle) => idle,
                 None => set_time("OFFSHOOT_IDLE")?.unwrap_or(IDLE),
             };
             let git_limit = set_time("OFFSHOOT_GIT_LIMIT")?;
-            Ok(DaemonOptions { dir: globals.place()?, idle, git_limit })
+            Ok(DaemonOptions { dir: globals.data_dir()?, idle, git_limit })
         };
         match ready() {
             Ok(options) => Ok(offshoot_daemon::run(options)),
-            Err(trouble) => {
-                if let Trouble::Told { fault, .. } = &trouble {
-                    // Whoever started it waits for this line.
+            Err(error) => {
+                if let CliError::Report { fault, .. } = &error {
+                    // The process that started the daemon waits for this line.
                     offshoot_daemon::fail((**fault).clone());
                 }
-                Err(trouble)
+                Err(error)
             }
         }
     }
 }
 
-/// The time that a variable of the environment holds, if it is set.
-fn set_time(variable: &str) -> Result<Option<Duration>, Trouble> {
+/// Reads a duration from an environment variable, if it is set.
+fn set_time(variable: &str) -> Result<Option<Duration>, CliError> {
     let Some(set) = std::env::var(variable).ok().filter(|set| !set.is_empty()) else {
         return Ok(None);
     };
     let read = duration::read(&set).map_err(|error| {
-        Trouble::usage(format!("{variable} is {set:?}, which is no time: {error}"))
+        CliError::usage(format!("{variable} is {set:?}, which is not a duration: {error}"))
     });
     read.map(Some)
 }
 
-/// Starts the same command line once more and ends, so that the daemon is left
-/// to the system. Keys come with requests: whoever may look at the daemon's
-/// environment finds none of them.
-fn start_apart() -> Result<ExitCode, Trouble> {
+/// Starts the same command line once more without `--apart`, and returns.
+///
+/// The system adopts that daemon. Keys come with requests, so the daemon's
+/// environment, which other processes of the user can read, has none.
+fn start_apart() -> Result<ExitCode, CliError> {
     offshoot_daemon::belong_to_no_task();
-    let program = std::env::current_exe().map_err(|error| Trouble::other(&error))?;
+    let program = std::env::current_exe().map_err(|error| CliError::other(&error))?;
     let args = std::env::args_os().skip(1).filter(|arg| arg != "--apart");
     let mut daemon = std::process::Command::new(program);
     for name in Keys::names() {
         daemon.env_remove(name);
     }
     let started = daemon.args(args).spawn();
-    started.map_err(|error| Trouble::other(&error))?;
+    started.map_err(|error| CliError::other(&error))?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Stop {
-    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
+    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, CliError> {
         let stopped = match client.connect().await {
             Ok(daemon) => Some(quit(daemon, client.dir(), screen).await?),
             Err(Error::NotRunning(_)) => None,
             Err(error) => return Err(error.into()),
         };
         let unsettled = stopped.as_ref().map_or(0, |stopped| stopped.unsettled);
-        match screen.form {
-            Form::Json => screen.json(&serde_json::json!({
+        match screen.format {
+            Format::Json => screen.json(&serde_json::json!({
                 "stopped": stopped.is_some(),
                 "unsettled": unsettled,
             }))?,
-            Form::People if stopped.is_none() => screen.say("no daemon runs\n")?,
-            Form::People if unsettled == 0 => screen.say("the daemon has ended\n")?,
-            Form::People => {}
+            Format::Text if stopped.is_none() => screen.say("the daemon is not running\n")?,
+            Format::Text if unsettled == 0 => screen.say("the daemon has stopped\n")?,
+            Format::Text => {}
         }
         match stopped {
             Some(stopped) if unsettled > 0 => Err(unwritten(stopped).into()),
@@ -143,28 +144,28 @@ impl Stop {
     }
 }
 
-/// That a daemon could not write how everything ended.
+/// The error for a daemon that could not store the end of all its tasks.
 fn unwritten(stopped: ShutdownReport) -> WireError {
     let tasks = match stopped.unsettled {
         1 => "1 task".to_owned(),
         several => format!("{several} tasks"),
     };
-    let text = format!("the daemon has ended, but how {tasks} ended could not be written");
+    let text = format!("the daemon has stopped, but could not store the end of {tasks}");
     let causes = stopped.why.into_iter().collect();
     WireError { causes, ..WireError::new(Code::Store, text) }.hint(
-        "nothing is lost: the next command starts a daemon that settles what was left; if the disk \
+        "nothing is lost: the next command starts a daemon that settles these tasks; if the disk \
          is full, free some space first",
     )
 }
 
-/// Asks a daemon to end, and waits until its process is gone.
+/// Stops a daemon, and waits until its process is gone.
 pub(super) async fn quit(
     mut daemon: Connection,
     place: &DaemonDir,
     screen: Screen,
-) -> Result<ShutdownReport, Trouble> {
+) -> Result<ShutdownReport, CliError> {
     let pid = daemon.welcome().pid;
-    // Held before it is asked, so that its number cannot mean another process.
+    // Open the process before the request, so that its number cannot be reused.
     let process = gone::Process::of(pid, place);
     let mut stopped = ShutdownReport::default();
     let ended = async {
@@ -178,7 +179,7 @@ pub(super) async fn quit(
     };
     let late = async {
         tokio::time::sleep(LATE).await;
-        screen.tell(&format!("waiting for the daemon (process {pid}) to end its commands"));
+        screen.tell(&format!("waiting for the daemon (process {pid}) to stop its commands"));
         std::future::pending().await
     };
     let ended: Result<(), Error> = tokio::select! {
@@ -187,22 +188,22 @@ pub(super) async fn quit(
     };
     match ended {
         Ok(()) => {}
-        // It ends already.
+        // The daemon is already ending.
         Err(error) if error.is_broken_off() => {}
         Err(error) => return Err(error.into()),
     }
-    process.gone().map_err(|error| Trouble::other(&error))?;
+    process.gone().map_err(|error| CliError::other(&error))?;
     Ok(stopped)
 }
 
 impl Status {
-    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, Trouble> {
+    async fn run(self, client: &Client, screen: Screen) -> Result<Exit, CliError> {
         let status = match client.ask(&Request::Status).await? {
             Reply::Status(status) => status,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        match screen.form {
-            Form::People => {
+        match screen.format {
+            Format::Text => {
                 let mut fields = Fields::default();
                 doctor::daemon(&mut fields, &status, Timestamp::now());
                 fields.add("data", &status.data);
@@ -210,7 +211,7 @@ impl Status {
                 fields.add("log", &status.log.path);
                 screen.say(&fields.render(screen.out))?;
             }
-            Form::Json => screen.json(&status)?,
+            Format::Json => screen.json(&status)?,
         }
         Ok(Exit::Done)
     }

@@ -1,7 +1,7 @@
 //! `offshoot doctor`
 //!
-//! Looks, and changes nothing: no daemon is started, none is replaced, and no
-//! folder is made. Only `--repair` writes, and only to a damaged store.
+//! It changes nothing: it starts and replaces no daemon, and creates no
+//! directory. Only `--repair` writes, and only to a damaged store.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -16,67 +16,66 @@ use offshoot_daemon::Config;
 use offshoot_sandbox::Helper;
 use serde::Serialize;
 
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::fields::Fields;
-use super::show::{Colour, Form, Screen, size, text, time};
-use super::trouble::Trouble;
+use super::show::{Colour, Format, Screen, size, text, time};
+use data_dir::DataDirReport;
 use finding::{Finding, Findings};
-use folder::Folder;
 
+mod data_dir;
 mod finding;
-mod folder;
 mod log;
 mod store;
 
-/// Look at the data folder and its daemon, and name what is wrong
+/// Check the data directory and its daemon
 #[derive(Debug, Args)]
 #[command(after_help = "\
-It starts no daemon, replaces none, and makes no folder. It reads the whole
-store. It exits with 0 if all is well, and with 125 if something is wrong.
+The check reads the whole store. It starts no daemon and creates no directory.
+It exits with 0 if all is well, and with 125 if it finds an error.
 
---repair saves what can be read of a damaged store into a new one. The damaged
-files are kept in a directory of their own, which is named. A task of which
-something is missing ends as lost. It refuses while a daemon runs: end that with
-`offshoot daemon stop`.")]
+--repair copies all readable data of a damaged store into a new one, and keeps
+the damaged files in a directory that it prints. A task with missing data ends
+as lost. The daemon must not run: see `offshoot daemon stop`.")]
 pub(crate) struct Doctor {
-    /// Save what can be read of a damaged store into a new one
+    /// Rebuild a damaged store from its readable data
     #[arg(long)]
     repair: bool,
 }
 
-/// All that was seen.
+/// The report of the doctor.
 #[derive(Debug, Serialize)]
 struct Report {
     version: &'static str,
-    data: Option<Folder>,
-    /// Where a daemon listens, or would.
+    data: Option<DataDirReport>,
+    /// The socket at which the daemon listens, or would listen.
     socket: Option<String>,
     daemon: Option<Status>,
     log: Option<LogFile>,
-    /// Whether commands of agents can be confined here.
+    /// Whether commands of agents can be sandboxed on this machine.
     sandbox: Sandbox,
-    /// What commands of agents get.
+    /// The limits and variables of commands of agents.
     commands: Commands,
     findings: Findings,
 }
 
-/// What commands of agents get.
+/// The limits and variables of commands of agents.
 #[derive(Debug, Serialize)]
 struct Commands {
-    /// The resource limits of each.
+    /// The resource limits of a command.
     limits: String,
-    /// Variables that are set here and pass to commands by configuration.
+    /// Credential variables of this environment that the configuration passes on.
     passed: Vec<String>,
-    /// Variables that are set here and withheld, because they hold credentials.
+    /// Credential variables of this environment that commands do not get.
     withheld: Vec<String>,
 }
 
 impl Commands {
     fn look(findings: &mut Findings) -> Self {
         let config = Config::own().unwrap_or_else(|error| {
-            let way_out = "correct the file, or remove it: until then agents run no commands";
-            findings.add(Finding::wrong("configuration", error.to_string()).way_out(way_out));
+            let hint = "correct or remove the file; until then, agents run no commands";
+            findings.add(Finding::error("configuration", error.to_string()).hint(hint));
             Config::default()
         });
         let held =
@@ -90,41 +89,41 @@ impl Commands {
     }
 }
 
-/// Whether commands of agents can be confined.
+/// Whether commands of agents can be sandboxed.
 #[derive(Debug, Serialize)]
 struct Sandbox {
     confines: bool,
-    /// Whether they are put in namespaces of their own.
+    /// Whether each command gets its own namespaces.
     namespaces: bool,
-    told: String,
+    text: String,
 }
 
 impl Sandbox {
     fn look() -> Self {
         let support = offshoot_sandbox::probe();
         let namespaces = Helper::own().map(|helper| helper.namespaces());
-        let told = match (support.confines(), &namespaces) {
-            (false, _) => format!("{support}; agents ask before they run one"),
-            (true, Some(Ok(()))) => format!("{support}; each is in namespaces of its own"),
+        let text = match (support.confines(), &namespaces) {
+            (false, _) => format!("{support}; each command needs an approval"),
+            (true, Some(Ok(()))) => format!("{support}; each command has its own namespaces"),
             (true, Some(Err(why))) => format!("{support}; without namespaces: {why}"),
             (true, None) => support.to_string(),
         };
         let namespaces = support.confines() && matches!(namespaces, Some(Ok(())));
-        Self { confines: support.confines(), namespaces, told }
+        Self { confines: support.confines(), namespaces, text }
     }
 }
 
 impl Doctor {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         if self.repair {
             return store::repair(globals, screen).await;
         }
         let report = examine(globals).await;
-        match screen.form {
-            Form::People => screen.say(&render(&report, Timestamp::now(), screen.out))?,
-            Form::Json => screen.json(&report)?,
+        match screen.format {
+            Format::Text => screen.say(&render(&report, Timestamp::now(), screen.out))?,
+            Format::Json => screen.json(&report)?,
         }
-        Ok(if report.findings.anything_wrong() { Exit::Trouble } else { Exit::Done })
+        Ok(if report.findings.has_errors() { Exit::Error } else { Exit::Done })
     }
 }
 
@@ -141,17 +140,17 @@ async fn examine(globals: &Globals) -> Report {
         commands,
         findings,
     };
-    let (place, folder) = match globals.seek() {
+    let (place, folder) = match globals.look_up() {
         Ok(DirLookup::Found(place)) => {
-            let folder = Folder::examine(place.data(), &mut report.findings);
+            let folder = DataDirReport::examine(place.data(), &mut report.findings);
             (place, folder)
         }
         Ok(DirLookup::Missing(place)) => {
-            let folder = Folder::absent(place.data(), &mut report.findings);
+            let folder = DataDirReport::absent(place.data(), &mut report.findings);
             (place, folder)
         }
-        Err(trouble) => {
-            report.findings.add(Finding::of_trouble("data", &trouble));
+        Err(error) => {
+            report.findings.add(Finding::of_error("data", &error));
             return report;
         }
     };
@@ -164,7 +163,7 @@ async fn examine(globals: &Globals) -> Report {
     report
 }
 
-/// Asks the daemon that runs, and wonders if none answers.
+/// Asks the daemon for its status, and finds out why if none answers.
 async fn ask(place: &DaemonDir, report: &mut Report) {
     let told = place.daemon_address();
     report.socket = match &told {
@@ -173,10 +172,10 @@ async fn ask(place: &DaemonDir, report: &mut Report) {
     };
     match place.check_socket_dir() {
         Ok(()) => {}
-        // It is made when it is needed.
+        // The directory is created on demand.
         Err(DaemonDirError::Unusable { error, .. }) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => {
-            report.findings.add(Finding::of_trouble("socket", &Error::from(error).into()));
+            report.findings.add(Finding::of_error("socket", &Error::from(error).into()));
         }
     }
     let client = Client::new(place.clone(), Start::Never);
@@ -186,9 +185,9 @@ async fn ask(place: &DaemonDir, report: &mut Report) {
             report.daemon = Some(*status);
             store::ask(&client, &mut report.findings).await;
         }
-        Ok(_) => report.findings.add(Finding::of_trouble("daemon", &Error::WrongAnswer.into())),
+        Ok(_) => report.findings.add(Finding::of_error("daemon", &Error::WrongAnswer.into())),
         Err(Error::NotRunning(_)) => absent(place, told, &mut report.findings),
-        Err(error) => report.findings.add(Finding::of_trouble("daemon", &error.into())),
+        Err(error) => report.findings.add(Finding::of_error("daemon", &error.into())),
     }
 }
 
@@ -196,47 +195,48 @@ fn compare(status: &Status, findings: &mut Findings) {
     let ours = env!("CARGO_PKG_VERSION");
     if status.version != ours {
         let said = format!("the daemon is of version {}, this program of {ours}", status.version);
-        findings.add(Finding::odd("daemon", said).way_out(
-            "a newer program takes over by itself; else `offshoot daemon stop` ends the daemon",
-        ));
+        findings.add(
+            Finding::warning("daemon", said)
+                .hint("a newer program replaces the daemon; otherwise run `offshoot daemon stop`"),
+        );
     }
     if !status.recovered {
-        let said = "what an earlier daemon left is still being recovered";
-        findings.add(Finding::odd("daemon", said).way_out("it goes on by itself"));
+        let text = "the daemon is still recovering the tasks of an earlier one";
+        findings.add(Finding::warning("daemon", text).hint("recovery continues by itself"));
     }
 }
 
-/// Nobody answers: that is as it should be, unless somebody should be there.
+/// Checks why no daemon answers: it may not be running, be ending, or hang.
 fn absent(place: &DaemonDir, told: Option<DaemonAddress>, findings: &mut Findings) {
-    let last = log::read(place.data()).map(|log| log::Last::of(&log, Timestamp::now()));
-    if let Some(holder) = folder::holder(place.data()) {
-        if last == Some(log::Last::Ends) && holder.contains("(offshoot") {
+    let last = log::read(place.data()).map(|log| log::LastEntry::of(&log, Timestamp::now()));
+    if let Some(holder) = data_dir::holder(place.data()) {
+        if last == Some(log::LastEntry::Ends) && holder.contains("(offshoot") {
             let said = format!("the daemon is ending ({holder}): it stops its commands");
-            let way_out = format!(
-                "it is gone in {} at the most, and the next command waits for that",
+            let hint = format!(
+                "it ends within {}, and the next command waits for that",
                 time::long(u64::try_from(LONGEST_SHUTDOWN.as_millis()).unwrap_or(u64::MAX))
             );
-            findings.add(Finding::odd("daemon", said).way_out(way_out));
+            findings.add(Finding::warning("daemon", said).hint(hint));
             return;
         }
-        let said = format!("the folder is held by {holder}, which does not answer");
-        findings.add(Finding::wrong("daemon", said).way_out(
-            "if it is a program of yours that embeds Offshoot, stop it or choose another folder \
-             with --data; if it is a daemon that hangs, end that process",
+        let text = format!("the data directory is locked by {holder}, which does not answer");
+        findings.add(Finding::error("daemon", text).hint(
+            "if that is your own program that embeds Offshoot, stop it or choose another data \
+             directory with --data; if it is a daemon that hangs, kill that process",
         ));
         return;
     }
     if let Err(finding) = store::look(place, findings) {
         findings.add(finding);
-    } else if let Some(log::Last::CannotRun(why)) = last {
+    } else if let Some(log::LastEntry::CannotRun(why)) = last {
         let said = format!("the last daemon could not run: {why}");
-        let way_out = "mend that; the next command tries again";
-        findings.add(Finding::wrong("daemon", said).way_out(way_out));
+        let hint = "correct that; the next command tries again";
+        findings.add(Finding::error("daemon", said).hint(hint));
     }
     if let Some(told) = told {
-        let said = format!("a daemon (process {}) ended without a word", told.pid);
-        let way_out = "the next command starts a new one, which recovers what it left";
-        findings.add(Finding::odd("daemon", said).way_out(way_out));
+        let said = format!("the last daemon (process {}) crashed", told.pid);
+        let hint = "the next command starts a daemon, which recovers its tasks";
+        findings.add(Finding::warning("daemon", said).hint(hint));
     }
 }
 
@@ -249,12 +249,12 @@ fn render(report: &Report, now: Timestamp, colour: Colour) -> String {
     fields.add_some("socket", report.socket.as_ref());
     match &report.daemon {
         Some(status) => daemon(&mut fields, status, now),
-        None => fields.add("daemon", "none runs; it is started when it is needed"),
+        None => fields.add("daemon", "not running; commands start it"),
     }
     if let Some(log) = &report.log {
         fields.add("log", logged(log));
     }
-    fields.add("sandbox", &report.sandbox.told);
+    fields.add("sandbox", &report.sandbox.text);
     fields.add("limits", &report.commands.limits);
     if !report.commands.passed.is_empty() {
         fields.add("passed", text::line(&report.commands.passed.join(", ")));
@@ -270,7 +270,7 @@ fn render(report: &Report, now: Timestamp, colour: Colour) -> String {
     shown
 }
 
-/// How a daemon is.
+/// Adds the status of a daemon.
 pub(super) fn daemon(fields: &mut Fields, status: &Status, now: Timestamp) {
     let memory = status.memory_bytes.map(size::bytes).map(|memory| format!(", {memory} of memory"));
     fields.add(
@@ -292,7 +292,7 @@ pub(super) fn daemon(fields: &mut Fields, status: &Status, now: Timestamp) {
     );
     fields.add_some("cgroups", status.cgroups.as_deref().map(text::line));
     let idle = time::long(status.idle_seconds.saturating_mul(1_000));
-    fields.add("idle", format!("it ends by itself after {idle} with nothing to do"));
+    fields.add("idle", format!("the daemon ends after {idle} without work"));
 }
 
 fn logged(log: &LogFile) -> String {
@@ -304,7 +304,7 @@ fn logged(log: &LogFile) -> String {
     said
 }
 
-/// The path, as text.
+/// Formats a path.
 fn shown(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// Reads a duration.
-pub(crate) fn read(text: &str) -> Result<Duration, Unread> {
+/// Parses a duration.
+pub(crate) fn read(text: &str) -> Result<Duration, DurationError> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Err(Unread::Empty);
+        return Err(DurationError::Empty);
     }
     if trimmed.starts_with('-') {
-        return Err(Unread::Negative);
+        return Err(DurationError::Negative);
     }
     if trimmed.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Unread::NoUnit(trimmed.to_owned()));
+        return Err(DurationError::NoUnit(trimmed.to_owned()));
     }
     let mut rest = trimmed;
     let mut sum: u64 = 0;
@@ -24,20 +24,20 @@ pub(crate) fn read(text: &str) -> Result<Duration, Unread> {
             after.len() - after.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
         let (unit, after) = after.split_at(letters);
         let Some(scale) = scale(unit).filter(|_| !number.is_empty()) else {
-            return Err(Unread::NotOne(trimmed.to_owned()));
+            return Err(DurationError::NotOne(trimmed.to_owned()));
         };
         if scale >= last {
-            return Err(Unread::Disorder(trimmed.to_owned()));
+            return Err(DurationError::Disorder(trimmed.to_owned()));
         }
         last = scale;
         let part = number.parse::<u64>().ok().and_then(|number| number.checked_mul(scale));
-        sum = part.and_then(|part| sum.checked_add(part)).ok_or(Unread::TooLong)?;
+        sum = part.and_then(|part| sum.checked_add(part)).ok_or(DurationError::TooLong)?;
         rest = after;
     }
     Ok(Duration::from_millis(sum))
 }
 
-/// How many milliseconds a unit has.
+/// The milliseconds of a unit.
 fn scale(unit: &str) -> Option<u64> {
     match unit {
         "ms" => Some(1),
@@ -56,12 +56,12 @@ pub(crate) fn millis(duration: Duration) -> u64 {
 
 /// Why a text is not a duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum DurationError {
     /// It is empty.
     Empty,
     /// It begins with a minus.
     Negative,
-    /// Nobody knows seconds of what.
+    /// It has no unit.
     NoUnit(String),
     /// A smaller unit before a larger one, or one twice.
     Disorder(String),
@@ -71,7 +71,7 @@ pub(crate) enum Unread {
     NotOne(String),
 }
 
-impl std::fmt::Display for Unread {
+impl std::fmt::Display for DurationError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Empty => write!(f, "it is empty; write a number and a unit, such as 30s"),
@@ -84,7 +84,7 @@ impl std::fmt::Display for Unread {
             Self::Disorder(text) => {
                 write!(f, "{text} has its units out of order; the larger goes first, as in 1h30m")
             }
-            Self::TooLong => write!(f, "it is longer than can be counted"),
+            Self::TooLong => write!(f, "it is too long"),
             Self::NotOne(text) => {
                 write!(f, "{text} is not a duration; write one such as 500ms, 30s, 5m, 2h, 1d")
             }
@@ -92,7 +92,7 @@ impl std::fmt::Display for Unread {
     }
 }
 
-impl std::error::Error for Unread {}
+impl std::error::Error for DurationError {}
 
 #[cfg(test)]
 mod tests {
@@ -118,22 +118,22 @@ mod tests {
     #[test]
     fn a_bare_number_is_refused_with_the_reason() {
         let refused = read("30").unwrap_err();
-        assert_eq!(refused, Unread::NoUnit("30".into()));
+        assert_eq!(refused, DurationError::NoUnit("30".into()));
         assert!(refused.to_string().contains("30s for seconds"), "{refused}");
     }
 
     #[test]
-    fn what_is_not_a_duration_is_refused() {
+    fn other_texts_are_refused() {
         for text in ["s", "1x", "1.5s", "1s 2m", "five", "1h30", "٣s", "1S", "+1s"] {
-            assert!(matches!(read(text), Err(Unread::NotOne(_))), "{text}");
+            assert!(matches!(read(text), Err(DurationError::NotOne(_))), "{text}");
         }
-        assert_eq!(read(""), Err(Unread::Empty));
-        assert_eq!(read("-5s"), Err(Unread::Negative));
+        assert_eq!(read(""), Err(DurationError::Empty));
+        assert_eq!(read("-5s"), Err(DurationError::Negative));
         for text in ["30m1h", "1s1s"] {
-            assert!(matches!(read(text), Err(Unread::Disorder(_))), "{text}");
+            assert!(matches!(read(text), Err(DurationError::Disorder(_))), "{text}");
         }
         for text in ["99999999999999999999s", "18446744073709551615d"] {
-            assert_eq!(read(text), Err(Unread::TooLong), "{text}");
+            assert_eq!(read(text), Err(DurationError::TooLong), "{text}");
         }
     }
 }

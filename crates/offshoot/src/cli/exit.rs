@@ -1,45 +1,45 @@
-//! Exit codes: what the program tells a script.
+//! The exit codes of the program.
 
 use std::process::ExitCode;
 
 use offshoot_client::wire::{Code, Outcome, State};
 
-/// How the program ends.
+/// How the program ends; each variant has an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It is done; every task that was waited for completed.
+    /// The command succeeded, and every task that it waited for completed.
     Done,
     /// A task failed.
     Failed,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage,
     /// A task was cancelled.
     Cancelled,
     /// A task was lost.
     Lost,
-    /// There is no such task or session.
+    /// The task or session does not exist.
     Unknown,
-    /// A task asks something.
+    /// A task waits for an answer or an approval.
     NeedsInput,
-    /// Time was up: of the wait, or of the command.
+    /// The time limit of the wait or of the command passed.
     TimedOut,
-    /// Offshoot itself could not do it.
-    Trouble,
-    /// A command was found and could not be executed.
+    /// Offshoot failed.
+    Error,
+    /// The command exists and cannot be executed.
     NotExecutable,
-    /// A command was not found.
+    /// The command does not exist.
     NotFound,
-    /// Ctrl-C stopped a command.
+    /// Ctrl-C stopped the command.
     Interrupted,
-    /// Whoever read the output of `spawn` has gone; the command goes on.
+    /// The reader of the output of `spawn` is gone; the command keeps running.
     ReaderGone,
-    /// This signal ended what was being done.
+    /// This signal ended the program.
     Signalled(u8),
-    /// What a command exited with.
+    /// The exit code of the command.
     Own(u8),
 }
 
-/// What the root's help says of exit codes.
+/// The end of the program's help: examples and exit codes.
 pub(crate) const HELP: &str = "\
 Examples:
   git diff | offshoot run 'Review this change.'
@@ -47,26 +47,26 @@ Examples:
   offshoot tasks ls
   offshoot tasks wait build
 
-What was sent off goes on when its terminal is closed. How it ended and what it
-wrote can be read for a week, or a month if nobody has read it yet.
+Tasks keep running when their terminal is closed. Results and output are kept
+for a week after they were read, and for a month if they were not.
 
 Exit codes:
-  0    done; every task waited for completed
-  1    a task waited for failed
-  2    the command line makes no sense
+  0    success; every awaited task completed
+  1    a task failed
+  2    the command line is invalid
   3    a task was cancelled
   4    a task was lost: the daemon died while it ran
-  5    there is no such task or session
-  6    a task asks something and waits for the answer
-  124  time was up: of the wait, or of an attached command
-  125  Offshoot could not do it; the error says why
+  5    the task or session does not exist
+  6    a task waits for an answer or an approval
+  124  timeout of the wait or of the command
+  125  Offshoot failed; the error says why
 
-An attached `spawn` exits with the command's own code, with 128 and the signal
-that ended it, 126 if it cannot be executed, and 127 if it is not found. Any
-`spawn` exits with 141 if the reader of its output has gone; the command goes
-on. If Ctrl-C stopped what it had sent off, `spawn` exits with 130, and so does
-`run`. Of several tasks the worst counts: lost, failed, cancelled, needs input,
-time up, completed.";
+`spawn` without --detach exits with the command's own code, with 128 plus the
+signal that ended it, with 126 if it cannot be executed, and with 127 if it does
+not exist. It exits with 141 if the reader of its output is gone; the command
+keeps running. After Ctrl-C, `spawn` and `run` exit with 130. If a command waits
+for several tasks, the worst result decides, in this order: lost, failed,
+cancelled, needs input, timeout, completed.";
 
 impl Exit {
     /// The number.
@@ -80,7 +80,7 @@ impl Exit {
             Self::Unknown => 5,
             Self::NeedsInput => 6,
             Self::TimedOut => 124,
-            Self::Trouble => 125,
+            Self::Error => 125,
             Self::NotExecutable => 126,
             Self::NotFound => 127,
             Self::Interrupted => 130,
@@ -90,7 +90,7 @@ impl Exit {
         }
     }
 
-    /// How a wait for a task ends that is in this state.
+    /// The exit of a wait for a task in this state.
     pub(crate) fn of_state(state: State) -> Self {
         match state {
             State::Completed => Self::Done,
@@ -101,22 +101,22 @@ impl Exit {
         }
     }
 
-    /// How a program ends that was refused for this.
-    pub(crate) fn of_fault(code: Code) -> Self {
+    /// The exit for an error with this code.
+    pub(crate) fn of_code(code: Code) -> Self {
         match code {
             Code::NotFound => Self::Unknown,
             Code::BadName | Code::Ambiguous | Code::BadRequest => Self::Usage,
-            _ => Self::Trouble,
+            _ => Self::Error,
         }
     }
 
-    /// How an attached command ends, as if nobody stood between.
-    pub(crate) fn of_command(outcome: &Outcome, stopped: StoppedBy) -> Self {
+    /// The exit of an attached command: the same as without Offshoot.
+    pub(crate) fn of_command(outcome: &Outcome, stopped: StopOrigin) -> Self {
         match outcome.is {
             State::Completed => outcome.exit.map_or(Self::Done, own),
             State::Cancelled => match stopped {
-                StoppedBy::CtrlC => Self::Interrupted,
-                StoppedBy::Others => Self::Cancelled,
+                StopOrigin::CtrlC => Self::Interrupted,
+                StopOrigin::Elsewhere => Self::Cancelled,
             },
             State::Lost => Self::Lost,
             _ => match (outcome.failure.as_deref(), outcome.exit, outcome.signal) {
@@ -132,7 +132,7 @@ impl Exit {
         }
     }
 
-    /// The worse of two, in the order that the help states.
+    /// The worse of two, in the order that the help gives.
     pub(crate) fn or_worse(self, other: Self) -> Self {
         if other.badness() > self.badness() { other } else { self }
     }
@@ -156,13 +156,13 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Who asked for an attached command to be stopped.
+/// What stopped an attached command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoppedBy {
-    /// The person at this terminal.
+pub(crate) enum StopOrigin {
+    /// Ctrl-C at this terminal.
     CtrlC,
-    /// Somebody else, if anybody.
-    Others,
+    /// Any other process, or none.
+    Elsewhere,
 }
 
 fn own(code: i32) -> Exit {
@@ -180,11 +180,11 @@ mod tests {
     fn ended(change: impl FnOnce(&mut Outcome)) -> Exit {
         let mut outcome = Outcome::new(State::Failed);
         change(&mut outcome);
-        Exit::of_command(&outcome, StoppedBy::Others)
+        Exit::of_command(&outcome, StopOrigin::Elsewhere)
     }
 
     #[test]
-    fn an_attached_command_ends_as_if_nobody_stood_between() {
+    fn an_attached_command_exits_as_without_offshoot() {
         assert_eq!(ended(|o| o.is = State::Completed).code(), 0);
         assert_eq!(ended(|o| o.exit = Some(3)).code(), 3);
         assert_eq!(ended(|o| o.signal = Some(9)).code(), 137);
@@ -199,14 +199,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cancel_is_told_apart_by_who_asked() {
+    fn ctrl_c_and_other_cancels_have_different_exit_codes() {
         let outcome = Outcome::new(State::Cancelled);
-        assert_eq!(Exit::of_command(&outcome, StoppedBy::CtrlC).code(), 130);
-        assert_eq!(Exit::of_command(&outcome, StoppedBy::Others).code(), 3);
+        assert_eq!(Exit::of_command(&outcome, StopOrigin::CtrlC).code(), 130);
+        assert_eq!(Exit::of_command(&outcome, StopOrigin::Elsewhere).code(), 3);
     }
 
     #[test]
-    fn waits_end_by_the_state_and_the_worst_counts() {
+    fn a_wait_exits_with_the_worst_state() {
         let codes: Vec<u8> = State::ALL.into_iter().map(|s| Exit::of_state(s).code()).collect();
         assert_eq!(codes, [124, 124, 124, 0, 1, 3, 4]);
         let order = [
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_is_none_is_a_failure() {
+    fn an_invalid_exit_code_is_a_failure() {
         assert_eq!(ended(|o| o.exit = Some(256)).code(), 1);
         assert_eq!(ended(|o| o.exit = Some(-1)).code(), 1);
         assert_eq!(ended(|_| ()).code(), 1);

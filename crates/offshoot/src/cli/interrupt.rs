@@ -1,60 +1,60 @@
-//! Ctrl-C, and what it means to an attached command.
+//! Ctrl-C at an attached command or a run.
 //!
-//! Only Ctrl-C is a wish about the command. Whatever else ends this program,
-//! such as a closed terminal, leaves the command alone.
+//! Only Ctrl-C stops the command. Any other end of this program, such as a
+//! closed terminal, leaves the command running.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::trouble::Trouble;
+use super::error::CliError;
 
-/// The interrupts of this process, from when it listens on.
+/// The interrupts of this process since it began to listen.
 #[derive(Debug)]
 pub(crate) struct Interrupts {
     signals: Signal,
-    wish: Wish,
+    stop_request: StopRequest,
 }
 
-/// What was wished for so far.
+/// How far the user has gone in stopping the command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
-    /// Nothing.
+pub(crate) enum StopRequest {
+    /// No Ctrl-C yet.
     None,
-    /// That the command stops.
+    /// Stop the command within its grace time.
     Stop,
-    /// That it is stopped at once.
+    /// Stop the command at once.
     StopNow,
-    /// To be let go, whatever the command does.
-    Leave,
+    /// Exit this program and leave the command to the daemon.
+    Detach,
 }
 
 impl Interrupts {
-    /// Listens. From here on Ctrl-C does not end the program by itself.
-    pub(crate) fn listen() -> Result<Self, Trouble> {
-        let signals = signal(SignalKind::interrupt()).map_err(|error| Trouble::other(&error))?;
-        Ok(Self { signals, wish: Wish::None })
+    /// Starts to listen. From here on Ctrl-C does not end the program by itself.
+    pub(crate) fn listen() -> Result<Self, CliError> {
+        let signals = signal(SignalKind::interrupt()).map_err(|error| CliError::other(&error))?;
+        Ok(Self { signals, stop_request: StopRequest::None })
     }
 
-    /// The next wish. It is safe to drop while it waits.
-    pub(crate) async fn next(&mut self) -> Wish {
+    /// Waits for the next Ctrl-C. Safe to drop while it waits.
+    pub(crate) async fn next(&mut self) -> StopRequest {
         if self.signals.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
-        self.wish = self.wish.next();
-        self.wish
+        self.stop_request = self.stop_request.next();
+        self.stop_request
     }
 
-    /// What was wished for so far.
-    pub(crate) fn wish(&self) -> Wish {
-        self.wish
+    /// What Ctrl-C has requested so far.
+    pub(crate) fn stop_request(&self) -> StopRequest {
+        self.stop_request
     }
 }
 
-impl Wish {
+impl StopRequest {
     fn next(self) -> Self {
         match self {
             Self::None => Self::Stop,
             Self::Stop => Self::StopNow,
-            Self::StopNow | Self::Leave => Self::Leave,
+            Self::StopNow | Self::Detach => Self::Detach,
         }
     }
 }
@@ -65,8 +65,21 @@ mod tests {
 
     #[test]
     fn each_one_wishes_for_more() {
-        let wishes: Vec<Wish> =
-            std::iter::successors(Some(Wish::None), |wish| Some(wish.next())).take(5).collect();
-        assert_eq!(wishes, [Wish::None, Wish::Stop, Wish::StopNow, Wish::Leave, Wish::Leave]);
+        let wishes: Vec<StopRequest> =
+            std::iter::successors(Some(StopRequest::None), |stop_request| {
+                Some(stop_request.next())
+            })
+            .take(5)
+            .collect();
+        assert_eq!(
+            wishes,
+            [
+                StopRequest::None,
+                StopRequest::Stop,
+                StopRequest::StopNow,
+                StopRequest::Detach,
+                StopRequest::Detach
+            ]
+        );
     }
 }

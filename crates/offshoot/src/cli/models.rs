@@ -1,67 +1,66 @@
-//! `offshoot models`: whom agents can ask.
+//! `offshoot models`: the models that agents can use.
 
 use clap::{Args, Subcommand};
 use offshoot_client::Error;
 use offshoot_client::wire::{ProviderInfo, Reply, Request};
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::run::keys;
-use super::show::table::{Cell, Column, Table};
-use super::show::{Form, Part, Screen};
-use super::trouble::Trouble;
+use super::show::table::{Column, Table, TableCell};
+use super::show::{Format, Part, Screen};
 
-/// Whom agents can ask.
+/// The subcommands of `offshoot models`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Models {
     Ls(Ls),
 }
 
-/// List the models that can be asked, and what is missing for the others
+/// List usable models, and the keys that others need
 #[derive(Debug, Args)]
 #[command(after_help = "\
-TOKENS is how many a model can read at once. IN and OUT are US dollars for a
-million tokens that it reads and writes, as far as they are known. A model that
-is not listed can be named all the same: offshoot run --model <provider>/<name>.
-Those called offline are no language models: they count files by rule, for first
-steps and for `offshoot demo`.")]
+TOKENS is the size of the model's context. IN and OUT are prices in US dollars
+per million input and output tokens, where known. A model that is not listed can
+still be used: offshoot run --model <provider>/<name>. The offline models are no
+language models: they count files by rule, for first steps and for the demo.")]
 pub(crate) struct Ls {
-    /// Also list those whose key is missing
+    /// Include models whose key is missing
     #[arg(long)]
     all: bool,
 }
 
 impl Models {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let Self::Ls(ls) = self;
-        ls.run(&Desk::new(globals, screen)?).await
+        ls.run(&CommandContext::new(globals, screen)?).await
     }
 }
 
 impl Ls {
-    async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let mut providers = match desk.ask(&Request::Models { keys: keys() }).await? {
+    async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let mut providers = match cx.ask(&Request::Models { keys: keys() }).await? {
             Reply::Models { providers } => providers,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&serde_json::json!({ "providers": providers }))?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&serde_json::json!({ "providers": providers }))?;
             return Ok(Exit::Done);
         }
         let missing = missing(&providers);
         if !self.all {
             providers.retain(|one| one.usable);
         }
-        desk.screen.say(&table(&providers).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&providers).render(cx.screen.width, cx.screen.out))?;
         for line in missing {
-            desk.screen.remark(&line);
+            cx.screen.remark(&line);
         }
         Ok(Exit::Done)
     }
 }
 
-/// Which variable is missing for which providers.
+/// Names the missing variables and their providers, one line each.
 fn missing(providers: &[ProviderInfo]) -> Vec<String> {
     let unusable = providers.iter().filter(|one| !one.usable);
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
@@ -88,22 +87,22 @@ fn table(providers: &[ProviderInfo]) -> Table {
     for provider in providers {
         for model in &provider.models {
             table.row([
-                Cell::new(&model.name).part(Part::Name),
-                Cell::new(window(model.window)),
-                Cell::new(dollars(model.input)),
-                Cell::new(dollars(model.output)),
+                TableCell::new(&model.name).part(Part::Name),
+                TableCell::new(window(model.window)),
+                TableCell::new(dollars(model.input)),
+                TableCell::new(dollars(model.output)),
             ]);
         }
         if provider.models.is_empty() {
             let name = format!("{}/<name>", provider.provider);
-            table.row([Cell::new(name).part(Part::Name), blank(), blank(), blank()]);
+            table.row([TableCell::new(name).part(Part::Name), blank(), blank(), blank()]);
         }
     }
     table
 }
 
-fn blank() -> Cell {
-    Cell::new("")
+fn blank() -> TableCell {
+    TableCell::new("")
 }
 
 fn window(tokens: u64) -> String {

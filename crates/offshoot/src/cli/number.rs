@@ -1,18 +1,18 @@
 //! Numbers as people type them.
 
-/// Reads a number.
+/// Parses a number.
 pub(crate) fn any(text: &str) -> Result<u64, String> {
     match text.parse() {
         Ok(number) => Ok(number),
-        Err(_) => Err("write a whole number, 0 or more, that can be counted".to_owned()),
+        Err(_) => Err("write a whole number, 0 or more".to_owned()),
     }
 }
 
-/// Reads a number of things of which there must be one.
+/// Parses a number of at least one.
 pub(crate) fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..) => Ok(number),
-        _ => Err("write a whole number, 1 or more, that can be counted".to_owned()),
+        _ => Err("write a whole number, 1 or more".to_owned()),
     }
 }
 

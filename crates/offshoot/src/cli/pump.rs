@@ -1,64 +1,64 @@
-//! Pumps what a command writes to our own streams, across the death of a
-//! daemon.
+//! Copies a command's output to the streams of this program, across the death of
+//! a daemon.
 //!
-//! The daemon tells now and then up to which place of the log it has sent. If
-//! it dies, the next one is asked from the last such place on. What had come
-//! after that place comes again, and is not written again.
+//! The daemon reports its position in the log from time to time. If it dies, the
+//! next one sends the output from the last position on, and the part that was
+//! already written is skipped.
 
 use offshoot_client::wire::{Chunk, Reply, Request, StreamName, Tail, TailStart, Task};
 use offshoot_client::{Error, ReplyStream as Stream, StreamItem};
 use serde::Serialize;
 
-use super::desk::Desk;
-use super::outlet::{Outlet, Passing};
+use super::context::CommandContext;
+use super::error::CliError;
+use super::output::{OutputFilter, OutputStream};
 use super::show::screen::json_line;
-use super::show::{Form, size};
-use super::trouble::Trouble;
+use super::show::{Format, size};
 
-/// How often a stream may break in a row without having said anything.
+/// The number of failures in a row before a stream is given up.
 const BREAKS: u32 = 5;
 
-/// Pumps what a command writes.
+/// Copies the output of a command.
 #[derive(Debug)]
 pub(crate) struct Pump {
-    desk: Desk,
-    /// What is asked for if the stream breaks.
+    cx: CommandContext,
+    /// The request to repeat if the stream breaks.
     tail: Tail,
     out: Side,
     err: Side,
-    /// The last attempt that was told of.
+    /// The last reported attempt.
     attempt: u32,
-    /// The task, as it was last told of.
+    /// The last reported record of the task.
     task: Option<Task>,
-    /// How many bytes it wrote that nobody has.
+    /// The number of output bytes that were not kept.
     missing: u64,
 }
 
-/// What came of pumping.
+/// The result of copying the output.
 #[derive(Debug)]
-pub(crate) struct Pumped {
-    /// The task as it is now.
+pub(crate) struct PumpResult {
+    /// The task at the end.
     pub(crate) task: Task,
-    /// How many bytes it wrote that were not kept, and so not passed on.
+    /// The number of output bytes that were not kept.
     pub(crate) missing: u64,
 }
 
-/// One of the command's streams, and where it goes.
+/// One stream of the command, and its target.
 #[derive(Debug)]
 struct Side {
-    outlet: Outlet,
-    passing: Passing,
-    /// What came since the last place.
+    stream: OutputStream,
+    filter: OutputFilter,
+    /// The bytes since the last position.
     since: u64,
-    /// What is to come again, and was written.
+    /// The bytes to skip, because they were already written.
     again: u64,
 }
 
-/// What is said about the output, in its place.
+/// A note about the output, printed in its place.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Note {
-    /// So many bytes were not kept.
+    /// This number of bytes was not kept.
     MissingBytes(u64),
     /// The next attempt begins.
     Attempt(u32),
@@ -75,28 +75,28 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// Where each of the streams of a command goes.
+/// The targets of both streams of a command.
 #[derive(Debug)]
-pub(crate) struct Outlets {
+pub(crate) struct OutputStreams {
     /// Its standard output.
-    pub(crate) out: (Outlet, Passing),
+    pub(crate) out: (OutputStream, OutputFilter),
     /// Its standard error.
-    pub(crate) err: (Outlet, Passing),
+    pub(crate) err: (OutputStream, OutputFilter),
 }
 
 impl Side {
-    fn new((outlet, passing): (Outlet, Passing)) -> Self {
-        Self { outlet, passing, since: 0, again: 0 }
+    fn new((stream, filter): (OutputStream, OutputFilter)) -> Self {
+        Self { stream, filter, since: 0, again: 0 }
     }
 
-    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), Trouble> {
+    async fn write(&mut self, mut bytes: Vec<u8>) -> Result<(), CliError> {
         let length = bytes.len() as u64;
         self.since += length;
         let known = self.again.min(length);
         self.again -= known;
         // Not longer than the piece, whose length is a usize.
         bytes.drain(..known as usize);
-        self.outlet.write(self.passing.pass(bytes)).await
+        self.stream.write(self.filter.pass(bytes)).await
     }
 
     fn placed(&mut self) {
@@ -115,21 +115,20 @@ impl Side {
 }
 
 impl Pump {
-    /// A pump of what is asked for.
-    pub(crate) fn new(desk: Desk, tail: Tail, outlets: Outlets) -> Self {
-        let (out, err) = (Side::new(outlets.out), Side::new(outlets.err));
-        Self { desk, tail, out, err, attempt: 0, task: None, missing: 0 }
+    /// Makes a pump for a request.
+    pub(crate) fn new(cx: CommandContext, tail: Tail, streams: OutputStreams) -> Self {
+        let (out, err) = (Side::new(streams.out), Side::new(streams.err));
+        Self { cx, tail, out, err, attempt: 0, task: None, missing: 0 }
     }
 
-    /// Pumps until all is read that was asked for. What comes last is the task
-    /// as it is then.
-    pub(crate) async fn run(self) -> Result<Pumped, Trouble> {
+    /// Copies all requested output.
+    pub(crate) async fn run(self) -> Result<PumpResult, CliError> {
         let stream = self.open().await?;
         self.run_on(stream).await
     }
 
-    /// Pumps what comes from a stream that is open already.
-    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<Pumped, Trouble> {
+    /// Copies the output of an open stream.
+    pub(crate) async fn run_on(mut self, mut stream: Stream) -> Result<PumpResult, CliError> {
         let mut breaks = 0;
         loop {
             match stream.next().await {
@@ -142,7 +141,7 @@ impl Pump {
                     breaks += 1;
                     self.out.broke();
                     self.err.broke();
-                    self.desk.screen.tell("offshoot: the daemon went away; asking the next one");
+                    self.cx.screen.tell("offshoot: the daemon died; connecting to the next one");
                     stream = self.open().await?;
                 }
                 Err(error) => return Err(error.into()),
@@ -150,11 +149,11 @@ impl Pump {
         }
     }
 
-    async fn open(&self) -> Result<Stream, Trouble> {
-        Ok(self.desk.client.follow(&Request::Tail(self.tail.clone())).await?)
+    async fn open(&self) -> Result<Stream, CliError> {
+        Ok(self.cx.client.follow(&Request::Tail(self.tail.clone())).await?)
     }
 
-    async fn take(&mut self, item: StreamItem) -> Result<(), Trouble> {
+    async fn take(&mut self, item: StreamItem) -> Result<(), CliError> {
         match item {
             StreamItem::Output(Chunk { stream: StreamName::Stdout, bytes, .. }) => {
                 self.out.write(bytes).await?;
@@ -185,29 +184,29 @@ impl Pump {
         Ok(())
     }
 
-    /// Says something about the output, in its place.
-    async fn note(&mut self, note: Note) -> Result<(), Trouble> {
-        match self.desk.screen.form {
-            Form::People => self.desk.screen.remark(&format!("offshoot: {note}")),
-            Form::Json => {
+    /// Prints a note in its place in the output.
+    async fn note(&mut self, note: Note) -> Result<(), CliError> {
+        match self.cx.screen.format {
+            Format::Text => self.cx.screen.remark(&format!("offshoot: {note}")),
+            Format::Json => {
                 self.flush().await?;
-                self.out.outlet.write(json_line(&note)?.into_bytes()).await?;
+                self.out.stream.write(json_line(&note)?.into_bytes()).await?;
             }
         }
         Ok(())
     }
 
-    async fn flush(&mut self) -> Result<(), Trouble> {
+    async fn flush(&mut self) -> Result<(), CliError> {
         for side in [&mut self.out, &mut self.err] {
-            let rest = side.passing.rest();
-            side.outlet.write(rest).await?;
+            let rest = side.filter.rest();
+            side.stream.write(rest).await?;
         }
         Ok(())
     }
 
-    async fn finish(mut self) -> Result<Pumped, Trouble> {
+    async fn finish(mut self) -> Result<PumpResult, CliError> {
         self.flush().await?;
         let task = self.task.ok_or(Error::WrongAnswer)?;
-        Ok(Pumped { task, missing: self.missing })
+        Ok(PumpResult { task, missing: self.missing })
     }
 }

@@ -1,8 +1,8 @@
-//! `offshoot run`: has an agent do something.
+//! `offshoot run`: runs an agent.
 
-mod asks;
-mod glimpse;
+mod approvals;
 mod refusals;
+mod snapshots;
 mod ticker;
 mod tty;
 mod watch;
@@ -20,23 +20,23 @@ use offshoot_daemon::Config;
 use offshoot_models::Keys;
 
 use super::completions;
-use super::desk::{AskedAgent, Desk, asked_of};
+use super::context::{CommandContext, StartedRun, run_reply};
+use super::error::CliError;
 use super::exit::Exit;
-use super::globals::{Chosen, Globals};
-use super::interrupt::{Interrupts, Wish};
-use super::show::{Form, Screen, task, text};
-use super::trouble::Trouble;
-use asks::{Answers, Asks};
-use ticker::{News, Ticker};
+use super::globals::{Globals, SessionSource};
+use super::interrupt::{Interrupts, StopRequest};
+use super::show::{Format, Screen, task, text};
+use approvals::{ApprovalChannel, ApprovalPrompt};
+use ticker::{RunStatus, Ticker};
 use tty::Tty;
 
-/// How much of a pipe is taken for a task.
+/// The largest prompt that is read from a pipe, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// After how long it is said that a pipe is read.
+/// The delay before the user is told that a pipe is being read.
 const SILENCE: Duration = Duration::from_secs(2);
 
-/// Have an agent do something, and print its answer
+/// Run an agent, and print its answer
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -44,83 +44,78 @@ Examples:
   offshoot run --continue 'And shorter?'
   offshoot run --model offline/survey 'What is in this folder?'   # needs no key
 
-The agent may send others off, and has ended when all of them have. Its answer
-alone is printed to the standard output; what they are doing goes to the
-standard error, and so does what keeps them waiting: which error a model gave,
-which try that was, and when the next one is due. Ctrl-C asks the agent to stop,
-a second one stops it at once; one that was at work before goes on. Whatever
-else ends this command, the agent goes on: `offshoot tasks wait` waits for it.
+Output: the agent's answer goes to the standard output, progress and errors go
+to the standard error. The run ends when the agent and all its children have
+ended. Ctrl-C stops the agent; a second Ctrl-C stops it at once. If this command
+ends in another way, the agent keeps running: see `offshoot tasks wait`.
 
-Before they change or run anything, they ask: in place at a terminal, one after
-the other, and anybody may answer from another one with `offshoot approve` or
-`offshoot deny`. Without a terminal nobody is asked, and it is denied, unless
---ask person says otherwise. --mode plan has them only look, --mode auto has
-them ask only for what is guarded. After --detach it waits for `approve`.
+Approvals: an agent asks before it changes a file or runs a command. At a
+terminal you answer in place, or elsewhere with `offshoot approve` and `offshoot
+deny`. Without a terminal, requests are denied unless --ask person is given.
+With --detach, requests wait for `offshoot approve`.
 
-What one of them asks in words is shown with the command that answers it. If
-the agent that sent it off does not answer, and nothing else goes on, this
-command exits with 6. It exits with 0 if the agent completed, 1 if it failed, 3
-if somebody cancelled it, 4 if it was lost, 130 after Ctrl-C.
+Questions: an agent's question is shown with the command that answers it. If
+every agent waits for such an answer, this command exits with 6.
 
-Each run begins a session of its own, whose first agent is called `lead`, unless
---session or OFFSHOOT_SESSION names one or --continue takes the latest: there
-the agent goes on with what was said before. Of those only one can be. What is
-said there while the agent is at work is a message to it; if it is stopped
-before it has read that, the next run in the session tells it.
+Sessions: a run starts a new session, in which its agent is called `lead`.
+--session and OFFSHOOT_SESSION continue the conversation of a session,
+--continue that of the latest one; use only one of the three. If the agent of
+that session is still running, the prompt is sent to it as a message.
 
-Keys and addresses are read from the variables that the providers' own programs
-read, such as ANTHROPIC_API_KEY, OPENAI_API_KEY and OPENAI_BASE_URL;
-`offshoot models ls` says what is missing. If no model is named, it is one of
-Anthropic, OpenAI or Gemini, the first whose key is there. Keys are never
-stored: if the daemon dies, the agent goes on as soon as a command that waits
-for it or speaks to it brings them again, for the address where it began.
+Keys: provider keys and addresses come from the variables that the providers'
+own tools use, such as ANTHROPIC_API_KEY and OPENAI_BASE_URL. The default model
+belongs to the first of Anthropic, OpenAI and Gemini that has a key. Keys are
+never stored. After a crash of the daemon, the agent continues as soon as a
+command such as `tasks wait` brings the keys again.
 
-Commands of agents get no variable that looks like a credential: by its name,
-such as GH_TOKEN or DATABASE_URL, or because it holds an address with a
-password, as a proxy may. `offshoot doctor` lists the ones that are set.
---pass-env NAME gives them one, for the session; `pass_env` in config.json does
-so for all sessions.")]
+Credentials: an agent's commands do not get variables that look like
+credentials, such as GH_TOKEN or DATABASE_URL. `offshoot doctor` lists the ones
+that are set. --pass-env passes one for this session, `pass_env` in config.json
+for all sessions.
+
+Exit codes: 0 completed, 1 failed, 3 cancelled, 4 lost, 6 needs input, 130
+after Ctrl-C.")]
 pub(crate) struct Run {
-    /// What to do; what comes from a pipe is added to it
+    /// The prompt; text from a pipe is appended to it
     #[arg(value_name = "TASK")]
     task: Vec<String>,
-    /// The model, as <provider>/<name> [env: OFFSHOOT_MODEL]
+    /// Model, as <provider>/<name> [env: OFFSHOOT_MODEL]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// The profile of a new agent; `offshoot agents ls` lists them
+    /// Profile of the agent; `offshoot agents ls` lists the profiles
     #[arg(long, value_name = "NAME", add = completions::profiles())]
     profile: Option<String>,
-    /// How freely agents act: look only, ask before changes, or act
+    /// Only read, ask before changes, or act without asking [default: ask]
     #[arg(long, value_name = "MODE")]
     mode: Option<Mode>,
-    /// What all may spend together, such as `2usd, 200k tokens, 10m`
+    /// Budget of the agent and its children, such as `2usd, 200k tokens, 10m`
     #[arg(long, value_name = "BUDGET", allow_hyphen_values = true)]
     budget: Option<String>,
-    /// Who approves calls of agents [default: a person, if there is a terminal]
-    #[arg(long, value_name = "WHOM")]
-    ask: Option<Whom>,
-    /// Let agents read public pages of the network, with the tool `fetch`
+    /// Who decides approval requests [default: person at a terminal, else none]
+    #[arg(long, value_name = "WHO")]
+    ask: Option<Approver>,
+    /// Let agents read public web pages with the tool `fetch`
     #[arg(long)]
     fetch: bool,
-    /// Give commands this variable, although it may hold a credential
+    /// Pass this variable to commands, even if it looks like a credential
     #[arg(long, value_name = "NAME")]
     pass_env: Vec<String>,
-    /// Leave the agent at work, and print its session
+    /// Run the agent in the background, and print its session
     #[arg(long)]
     detach: bool,
-    /// Go on with the latest conversation
+    /// Continue the latest conversation
     #[arg(long = "continue")]
     goes_on: bool,
 }
 
-/// How freely agents act.
+/// What agents may do without approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Mode {
-    // Look and plan, and change nothing.
+    // Read and plan, and change nothing.
     Plan,
-    // Ask before anything is changed or run; the default.
+    // Ask before each change and each command. This is the default.
     Ask,
-    // Do what is not guarded, and ask for the rest.
+    // Act without asking, except for guarded actions.
     Auto,
 }
 
@@ -134,45 +129,48 @@ impl Mode {
     }
 }
 
-/// Who approves calls of agents.
+/// Who decides approval requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Whom {
-    // A person: here, or with `offshoot approve` from elsewhere.
+enum Approver {
+    // The user: here, or with `offshoot approve` in another terminal.
     Person,
-    // Nobody: what would have to be asked for is denied.
-    Nobody,
+    // Every request is denied.
+    #[value(alias = "nobody")]
+    None,
 }
 
 impl Run {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let mut desk = Desk::new(globals, screen)?;
-        let talk = match (self.goes_on, desk.chosen) {
-            (true, Chosen::Here) => {
-                return Err(Trouble::usage("--continue and --session name two conversations")
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let mut cx = CommandContext::new(globals, screen)?;
+        let talk = match (self.goes_on, cx.session_source) {
+            (true, SessionSource::Argument) => {
+                return Err(CliError::usage("--continue and --session name two conversations")
                     .hint("leave out one of them; --session alone goes on with that session's"));
             }
-            (true, Chosen::StoreWrapper) => {
+            (true, SessionSource::Environment) => {
                 let said = "--continue and OFFSHOOT_SESSION name two conversations";
-                return Err(Trouble::usage(said).hint(
+                return Err(CliError::usage(said).hint(
                     "leave out --continue to go on with that session's, or unset the variable",
                 ));
             }
-            (true, Chosen::Nowhere) => RunSession::Latest,
-            (false, Chosen::Here | Chosen::StoreWrapper) => RunSession::In(desk.session.clone()),
-            (false, Chosen::Nowhere) => RunSession::New,
+            (true, SessionSource::Default) => RunSession::Latest,
+            (false, SessionSource::Argument | SessionSource::Environment) => {
+                RunSession::In(cx.session.clone())
+            }
+            (false, SessionSource::Default) => RunSession::New,
         };
-        let tty = match (screen.form, self.detach) {
-            (Form::People, false) => Tty::find(),
+        let tty = match (screen.format, self.detach) {
+            (Format::Text, false) => Tty::find(),
             _ => None,
         };
         let asking = match self.ask {
-            Some(Whom::Person) => RunApprover::Person,
-            Some(Whom::Nobody) => RunApprover::None,
-            // Whoever leaves an agent at work can come back to it.
+            Some(Approver::Person) => RunApprover::Person,
+            Some(Approver::None) => RunApprover::None,
+            // The user of a detached run can answer later.
             None if self.detach || tty.is_some() => RunApprover::Person,
             None => RunApprover::None,
         };
-        let folder = std::env::current_dir().map_err(|error| Trouble::other(&error))?;
+        let folder = std::env::current_dir().map_err(|error| CliError::other(&error))?;
         let asked = Asked {
             talk,
             task: self.task(screen)?,
@@ -188,29 +186,29 @@ impl Run {
             pass_env: passed(&self.pass_env)?,
             key: uuid::Uuid::new_v4().simple().to_string(),
         };
-        // Before the agent is there, so that no Ctrl-C is missed.
+        // Listen before the agent exists, so that no Ctrl-C is missed.
         let interrupts = Interrupts::listen()?;
-        let lead = asked_of(desk.ask(&Request::Run(Box::new(asked))).await?)?;
-        desk.session.clone_from(&lead.task.session);
+        let lead = run_reply(cx.ask(&Request::Run(Box::new(asked))).await?)?;
+        cx.session.clone_from(&lead.task.session);
         for note in &lead.notes {
-            desk.screen.remark(&format!("offshoot: {}", text::line(note)));
+            cx.screen.remark(&format!("offshoot: {}", text::line(note)));
         }
         match self.detach {
-            true => leave(&desk, &lead.task),
+            true => leave(&cx, &lead.task),
             false => {
                 let answers = match (asking, tty) {
-                    (RunApprover::Person, Some(tty)) => Answers::InPlace(tty),
-                    // Whoever has asked the agent before may be there.
-                    (RunApprover::None, _) if lead.message.is_none() => Answers::Denied,
-                    _ => Answers::Elsewhere,
+                    (RunApprover::Person, Some(tty)) => ApprovalChannel::Terminal(tty),
+                    // The user who started the agent may be there.
+                    (RunApprover::None, _) if lead.message.is_none() => ApprovalChannel::Deny,
+                    _ => ApprovalChannel::Elsewhere,
                 };
-                stay(desk, lead, interrupts, answers).await
+                stay(cx, lead, interrupts, answers).await
             }
         }
     }
 
-    /// What was typed, and what comes from a pipe.
-    fn task(&self, screen: Screen) -> Result<String, Trouble> {
+    /// Joins the typed prompt and the text from a pipe.
+    fn task(&self, screen: Screen) -> Result<String, CliError> {
         let mut task = self.task.join(" ").trim().to_owned();
         let stdin = std::io::stdin();
         if !stdin.is_terminal() {
@@ -220,11 +218,11 @@ impl Run {
                 .lock()
                 .take(LONGEST + 1)
                 .read_to_end(&mut piped)
-                .map_err(|error| Trouble::other(&error))?;
+                .map_err(|error| CliError::other(&error))?;
             drop(reading);
             if piped.len() as u64 > LONGEST {
-                return Err(Trouble::usage("what comes from the pipe is longer than a megabyte")
-                    .hint("the agent is given all of it at once: shorten it"));
+                return Err(CliError::usage("the text from the pipe is longer than 1 MB")
+                    .hint("shorten it: the agent reads all of it at once"));
             }
             let piped = String::from_utf8_lossy(&piped);
             if !piped.trim().is_empty() {
@@ -233,181 +231,186 @@ impl Run {
             }
         }
         if task.is_empty() {
-            return Err(Trouble::usage("nothing was said to do")
+            return Err(CliError::usage("the prompt is missing")
                 .hint("offshoot run 'What is in this folder?'"));
         }
         Ok(task)
     }
 }
 
-/// Says after a while that a pipe is read, unless what this returns is dropped
-/// before: whoever has left one open sees nothing else happen.
+/// Tells the user after a while that a pipe is being read.
+///
+/// Dropping the returned value stops that. A pipe that stays open by mistake
+/// would otherwise look like a hang.
 fn tell_if_long(screen: Screen) -> Sender<()> {
     let (reading, read) = channel();
     std::thread::spawn(move || {
         if read.recv_timeout(SILENCE) == Err(RecvTimeoutError::Timeout) {
             screen.remark(
-                "offshoot: reading what belongs to the task from the standard input until that \
-                 ends; `</dev/null` leaves it out",
+                "offshoot: reading the rest of the prompt from the standard input; \
+                 `</dev/null` skips that",
             );
         }
     });
     reading
 }
 
-/// The model that somebody has set for all runs.
+/// The model that the environment sets for all runs.
 fn set_model() -> Option<String> {
     std::env::var("OFFSHOOT_MODEL").ok().filter(|set| !set.trim().is_empty())
 }
 
-/// The keys and addresses that are set here.
+/// Collects the provider keys and addresses that are set in this environment.
 pub(crate) fn keys() -> Sealed {
     let set = |name: &'static str| Some((name.to_owned(), std::env::var(name).ok()?));
     Sealed(Keys::names().filter_map(set).collect())
 }
 
-/// The variables that are passed to commands, with their values here: those that
-/// were named, which must be set, and those of the configuration, which may be.
-fn passed(named: &[String]) -> Result<Sealed, Trouble> {
+/// Collects the variables that are passed to commands, with their values.
+///
+/// Variables named on the command line must be set; those of the configuration
+/// may be missing.
+fn passed(named: &[String]) -> Result<Sealed, CliError> {
     let config = Config::own().map_err(|error| {
-        Trouble::usage(error.to_string()).hint("correct the file, or remove it")
+        CliError::usage(error.to_string()).hint("correct the file, or remove it")
     })?;
     let set = |name: &String| Some((name.clone(), std::env::var(name).ok()?));
     let mut passed = Sealed(config.commands.pass_env.iter().filter_map(set).collect());
     for name in named {
         let Some((name, value)) = set(name) else {
-            let said = format!("--pass-env names {name:?}, which is not set here, or is not UTF-8");
-            return Err(Trouble::usage(said).hint("set and export it, or leave out the option"));
+            let message = format!("--pass-env names {name:?}, which is not set or not UTF-8");
+            return Err(CliError::usage(message).hint("export the variable, or omit the option"));
         };
         passed.0.insert(name, value);
     }
     Ok(passed)
 }
 
-fn leave(desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
-    desk.report(task, |task| format!("{}\n", text::line(&task.session)))?;
-    let wait = desk.command_in(&task.session, "tasks wait", &[&task.handle]);
-    desk.screen.tell(&format!("wait for it with: {wait}"));
+fn leave(cx: &CommandContext, task: &Task) -> Result<Exit, CliError> {
+    cx.report(task, |task| format!("{}\n", text::line(&task.session)))?;
+    let wait = cx.command_in(&task.session, "tasks wait", &[&task.handle]);
+    cx.screen.tell(&format!("wait for the agent with: {wait}"));
     Ok(Exit::Done)
 }
 
-/// Waits for the agent, and prints what it says.
+/// Waits for the agent, and prints its answer.
 async fn stay(
-    desk: Desk,
-    lead: AskedAgent,
+    cx: CommandContext,
+    lead: StartedRun,
     mut interrupts: Interrupts,
-    answers: Answers,
-) -> Result<Exit, Trouble> {
-    let AskedAgent { task: begun, message, before, .. } = lead;
-    let mut ticker = Ticker::new(&desk, &begun, before);
-    let mut asks = Asks::new(&desk, &begun, answers);
+    answers: ApprovalChannel,
+) -> Result<Exit, CliError> {
+    let StartedRun { task: begun, message, before, .. } = lead;
+    let mut ticker = Ticker::new(&cx, &begun, before);
+    let mut prompt = ApprovalPrompt::new(&cx, &begun, answers);
     let ended = {
-        let mut end = std::pin::pin!(desk.end_of(begun.id.clone()));
+        let mut end = std::pin::pin!(cx.end_of(begun.id.clone()));
         loop {
             tokio::select! {
                 ended = &mut end => break ended?,
-                news = ticker.next(), if !asks.is_asking() => if news == News::Standstill {
-                    return unanswered(&desk, &begun).await;
+                status = ticker.next(), if !prompt.is_asking() => if status == RunStatus::Standstill {
+                    return unanswered(&cx, &begun).await;
                 },
-                () = asks.next() => {}
-                wish = interrupts.next() => {
-                    if wish == Wish::Leave {
+                () = prompt.next() => {}
+                stop_request = interrupts.next() => {
+                    if stop_request == StopRequest::Detach {
                         return Ok(Exit::Interrupted);
                     }
                     if message.is_some() {
-                        tell_left(&desk, &begun);
+                        tell_left(&cx, &begun);
                         return Ok(Exit::Interrupted);
                     }
-                    tokio::spawn(stop(desk.clone(), begun.clone(), wish));
+                    tokio::spawn(stop(cx.clone(), begun.clone(), stop_request));
                 }
             }
         }
     };
     let rest = async {
-        asks.leave().await;
+        prompt.leave().await;
         ticker.rest().await;
     };
     tokio::select! {
         () = rest => {}
-        // Whoever does not want to see the rest wants the answer.
+        // Ctrl-C skips the remaining progress; the answer is still printed.
         _ = interrupts.next() => {}
     }
     let Some(outcome) = &ended.outcome else {
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&ended)?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&ended)?;
         }
-        desk.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", desk.screen.err)));
+        cx.screen.remark(&format!("offshoot: {}", task::digest(&ended, "", cx.screen.err)));
         return Ok(Exit::NeedsInput);
     };
-    match (desk.screen.form, &outcome.value) {
-        (Form::Json, _) => desk.screen.json(&ended)?,
-        (Form::People, Some(answer)) => desk.screen.say(&task::returned(answer, desk.screen))?,
-        (Form::People, None) => {
-            // What came of an answer that was cut off has lines of its own.
+    match (cx.screen.format, &outcome.value) {
+        (Format::Json, _) => cx.screen.json(&ended)?,
+        (Format::Text, Some(answer)) => cx.screen.say(&task::returned(answer, cx.screen))?,
+        (Format::Text, None) => {
+            // A partial answer has several lines.
             let how = text::lines(&task::ending(outcome));
             let handle = text::line(&ended.handle);
             let how = how.trim().replace('\n', "\n  ");
-            desk.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
+            cx.screen.remark(&format!("offshoot: {handle} {}: {how}", ended.state.word()));
         }
     }
     if let Some(spent) = &ended.spent {
-        desk.screen.remark(&format!("offshoot: spent {}", text::line(&spent.text)));
+        cx.screen.remark(&format!("offshoot: spent {}", text::line(&spent.text)));
     }
     if let Some(message) = message {
-        tell_unread(&desk, &ended, message).await;
+        tell_unread(&cx, &ended, message).await;
     }
-    let exit = match (ended.state, interrupts.wish()) {
-        (State::Cancelled, Wish::Stop | Wish::StopNow) => Exit::Interrupted,
+    let exit = match (ended.state, interrupts.stop_request()) {
+        (State::Cancelled, StopRequest::Stop | StopRequest::StopNow) => Exit::Interrupted,
         (state, _) => Exit::of_state(state),
     };
-    desk.acknowledge(vec![ended.id]).await;
+    cx.acknowledge(vec![ended.id]).await;
     Ok(exit)
 }
 
-/// Says that an agent goes on which others had asked before.
-fn tell_left(desk: &Desk, lead: &Task) {
+/// Tells the user that an agent which ran before this command keeps running.
+fn tell_left(cx: &CommandContext, lead: &Task) {
     let handle = text::line(&lead.handle);
-    let cancel = desk.command_in(&lead.session, "tasks cancel", &[&lead.handle]);
-    desk.screen.remark(&format!(
-        "\noffshoot: {handle} was at work before, and goes on with what you said; for all who \
-         wait for it, this stops it: {cancel}"
+    let cancel = cx.command_in(&lead.session, "tasks cancel", &[&lead.handle]);
+    cx.screen.remark(&format!(
+        "\noffshoot: {handle} was already running, and keeps running with your message; to stop \
+         it: {cancel}"
     ));
 }
 
-/// Says so if an agent has ended before it read what was said to it here. Its end
-/// is known in any case, so nothing is said of what cannot be asked.
-async fn tell_unread(desk: &Desk, ended: &Task, message: String) {
-    let receipt = Request::Receipt { task: desk.named(&ended.id), message };
-    let Ok(Reply::Sent { state, .. }) = desk.client.ask(&receipt).await else { return };
+/// Tells the user if the agent ended before it read the message of this run.
+///
+/// A failed request is ignored, because the end of the agent is known anyway.
+async fn tell_unread(cx: &CommandContext, ended: &Task, message: String) {
+    let receipt = Request::Receipt { task: cx.named(&ended.id), message };
+    let Ok(Reply::Sent { state, .. }) = cx.client.ask(&receipt).await else { return };
     if state == "returned" {
         let handle = text::line(&ended.handle);
-        let run = desk.command_in(&ended.session, "run", &["TASK"]);
-        desk.screen.remark(&format!(
-            "offshoot: {handle} had not read what you said; whoever goes on with the conversation \
-             is told: {run}"
+        let run = cx.command_in(&ended.session, "run", &["TASK"]);
+        cx.screen.remark(&format!(
+            "offshoot: {handle} ended before it read your message; to continue the conversation \
+             with it: {run}"
         ));
     }
 }
 
-/// Nothing goes on before a person answers: there is nothing to wait for.
-async fn unanswered(desk: &Desk, lead: &Task) -> Result<Exit, Trouble> {
-    if desk.screen.form == Form::Json {
-        desk.screen.json(&desk.show(&lead.id).await?)?;
+/// Ends the command because every agent waits for an answer.
+async fn unanswered(cx: &CommandContext, lead: &Task) -> Result<Exit, CliError> {
+    if cx.screen.format == Format::Json {
+        cx.screen.json(&cx.show(&lead.id).await?)?;
     }
-    let wait = desk.command_in(&lead.session, "tasks wait", &[&lead.handle]);
-    desk.screen.remark(&format!("offshoot: nothing goes on before that is answered; then: {wait}"));
+    let wait = cx.command_in(&lead.session, "tasks wait", &[&lead.handle]);
+    cx.screen.remark(&format!("offshoot: the run waits for that answer; then: {wait}"));
     Ok(Exit::NeedsInput)
 }
 
-async fn stop(desk: Desk, task: Task, wish: Wish) {
-    let (said, grace_ms) = match wish {
-        Wish::StopNow => ("stopping it at once; Ctrl-C again leaves it", Some(0)),
-        _ => ("asked it to stop; Ctrl-C again stops it at once", None),
+async fn stop(cx: CommandContext, task: Task, stop_request: StopRequest) {
+    let (said, grace_ms) = match stop_request {
+        StopRequest::StopNow => ("stopping at once; Ctrl-C again detaches", Some(0)),
+        _ => ("stopping; Ctrl-C again stops it at once", None),
     };
-    desk.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
+    cx.screen.remark(&format!("\noffshoot: {}: {said}", text::line(&task.handle)));
     let stop = CancelOptions { reason: Some("Ctrl-C".to_owned()), grace_ms };
-    let cancel = Request::Cancel { task: desk.named(&task.id), stop };
-    if let Err(error) = desk.client.ask(&cancel).await {
-        desk.screen.remark(&format!("offshoot: it could not be asked to stop: {error}"));
+    let cancel = Request::Cancel { task: cx.named(&task.id), stop };
+    if let Err(error) = cx.client.ask(&cancel).await {
+        cx.screen.remark(&format!("offshoot: cannot stop it: {error}"));
     }
 }

@@ -2,11 +2,11 @@
 
 use clap::Subcommand;
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::Screen;
-use super::trouble::Trouble;
 
 mod cancel;
 mod ls;
@@ -20,12 +20,12 @@ pub(crate) enum Sessions {
 }
 
 impl Sessions {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         match self {
-            Self::Ls(ls) => ls.run(&desk).await,
-            Self::Cancel(cancel) => cancel.run(&desk).await,
-            Self::Rm(rm) => rm.run(&desk).await,
+            Self::Ls(ls) => ls.run(&cx).await,
+            Self::Cancel(cancel) => cancel.run(&cx).await,
+            Self::Rm(rm) => rm.run(&cx).await,
         }
     }
 }

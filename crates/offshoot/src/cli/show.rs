@@ -3,10 +3,10 @@
 
 pub(crate) mod approval;
 pub(crate) mod colour;
+pub(crate) mod error;
 pub(crate) mod exact;
 #[cfg(test)]
 pub(crate) mod example;
-pub(crate) mod fault;
 pub(crate) mod fields;
 pub(crate) mod screen;
 pub(crate) mod size;
@@ -17,4 +17,4 @@ pub(crate) mod time;
 pub(crate) mod tree;
 
 pub(crate) use colour::{Colour, Part};
-pub(crate) use screen::{Form, Screen};
+pub(crate) use screen::{Format, Screen};

@@ -10,11 +10,11 @@ use clap::{Args, ValueEnum};
 use offshoot_client::Error;
 use offshoot_client::wire::{self, Attachment, Code, Request, Sealed, Stdin, Task, TaskName};
 
-use super::desk::{Desk, task_of};
+use super::context::{CommandContext, task_reply};
+use super::error::CliError;
 use super::exit::Exit;
-use super::globals::{AMBIENT, Chosen, Globals, ambient};
-use super::show::{Form, Screen, text};
-use super::trouble::Trouble;
+use super::globals::{AMBIENT, Globals, SessionSource, ambient};
+use super::show::{Format, Screen, text};
 use super::{completions, duration};
 use variable::Variable;
 
@@ -23,7 +23,7 @@ mod children;
 mod feed;
 mod variable;
 
-/// Send a command off
+/// Run a command as a background task
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot spawn -- cargo test                        # as if it ran here
@@ -32,63 +32,59 @@ mod variable;
   offshoot spawn --detach --restart on-crash -- rsync -a here/ there/
   tar c src | offshoot spawn -- ssh host tar x        # part of a pipeline
 
-Without --detach it stays, passes on what the command writes, byte for byte,
-and exits with its code. Ctrl-C asks the command to stop, a second one stops it
-at once. Whatever else ends `spawn`, such as a closed terminal, leaves the
-command alone.
+Without --detach, `spawn` waits for the command: it passes on the output byte
+for byte, and exits with the command's exit code. Ctrl-C stops the command; a
+second Ctrl-C stops it at once. If `spawn` ends in another way, for example
+because the terminal is closed, the command keeps running.
 
-If our standard input is not a terminal, it is the command's, byte for byte, and
-its end is the end of the command's. That is so when `spawn` is gone, too: then
-the command goes on and finds its input ended. Such a command takes no messages,
-and nothing of its input is stored. In a `while read` loop use --no-stdin, or
-`spawn` reads what the loop should.
+Input: if the standard input of `spawn` is not a terminal, the command reads it
+byte for byte. It is not stored, and ends when `spawn` ends. Such a command
+takes no messages. In a `while read` loop use --no-stdin, or `spawn` reads the
+loop's input. Any other command reads the messages of `offshoot tasks send`,
+until `tasks send --eof`. --restart on-crash needs this kind of input, because a
+second attempt could not read a pipe again.
 
-Any other command (at a terminal, with --detach or --no-stdin) reads what
-`tasks send` writes, until `tasks send --eof`, and waits for it. So does one
-with --restart on-crash, which could not be given the same input twice: in a
-pipeline it needs --no-stdin.
+Background processes of a command are stopped when the command ends. Run a
+server as the command itself, in the foreground; in a script, use `exec` or
+`wait`.
 
-What a command leaves running in the background is ended when the command ends.
-Whatever is to stay, such as a server, is spawned as the command itself, in the
-foreground; a script keeps it with `exec`, or waits for it with `wait`.
-
-Inside a command that Offshoot runs, what is spawned is a child of that command,
-and is stopped with it; --no-parent makes it stand by itself. A command with
-live children ends when they have, and `spawn` stays until then.")]
+Children: a `spawn` inside a command of Offshoot makes a child task of that
+command. It is stopped with its parent; --no-parent makes it independent. A
+command with live children ends when they have ended.")]
 pub(crate) struct Spawn {
-    /// What to call it [default: command-<n>]
+    /// Name of the task [default: command-<n>]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// The task that owns it, and with which it is stopped
+    /// Parent task; the command is stopped with it
     #[arg(long, value_name = "TASK", add = completions::live_handles())]
     parent: Option<String>,
-    /// No task owns it, even inside of a command of Offshoot
+    /// Make the task independent of the task that runs this command
     #[arg(long, conflicts_with = "parent")]
     no_parent: bool,
-    /// Do not stay: print the handle
+    /// Run the command in the background, and print its handle
     #[arg(short, long)]
     detach: bool,
-    /// How long it may run, such as 30s or 5m
+    /// Time limit, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     #[arg(allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// Time it has to stop before it is ended by force
+    /// Time between TERM and KILL when the command is stopped
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     #[arg(allow_hyphen_values = true)]
     grace: Option<Duration>,
-    /// Set a variable, or pass KEY on as it is; never shown
+    /// Set a variable, or pass on KEY; the value is never shown
     #[arg(long = "env", value_name = "KEY=VALUE", value_parser = variable::read)]
     env: Vec<Variable>,
-    /// Where it runs [default: here]
+    /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
-    /// Start it again if the daemon dies; it may run twice
+    /// Start the command again if the daemon crashes; it may run twice
     #[arg(long, value_name = "WHEN", default_value = "never")]
     restart: Restart,
-    /// Pass our standard input on even if it is a terminal
+    /// Pass on the standard input even if it is a terminal
     #[arg(long, conflicts_with = "no_stdin")]
     stdin: bool,
-    /// Leave our standard input alone: the command reads messages
+    /// Do not read the standard input; the command reads messages
     #[arg(long)]
     no_stdin: bool,
     /// The command and its arguments
@@ -103,62 +99,64 @@ enum Restart {
 }
 
 impl Spawn {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let stdin = self.input()?;
-        let mut desk = Desk::new(globals, screen)?;
-        let parent = self.parent(&mut desk).await?;
-        let stays = !self.detach && screen.form == Form::People;
+        let mut cx = CommandContext::new(globals, screen)?;
+        let parent = self.parent(&mut cx).await?;
+        let stays = !self.detach && screen.format == Format::Text;
         let attachment = if stays { Attachment::Attached } else { Attachment::Detached };
-        let spawn = wire::Spawn { stdin, ..self.request(&desk, parent, attachment)? };
+        let spawn = wire::Spawn { stdin, ..self.request(&cx, parent, attachment)? };
         if !self.detach {
-            let ended = attached::run(desk, spawn).await;
-            return ended.map_err(|trouble| self.parent_hint(trouble));
+            let ended = attached::run(cx, spawn).await;
+            return ended.map_err(|error| self.parent_hint(error));
         }
-        let spawned = desk.ask(&Request::Spawn(Box::new(spawn))).await;
-        let task = task_of(spawned.map_err(|trouble| self.parent_hint(trouble))?)?;
-        match desk.answer(&task, |task| format!("{}\n", text::line(&task.handle))) {
-            Ok(()) => desk.screen.tell(&how_to_follow(&desk, &task)),
-            // Whoever sent it off would not know of it.
-            Err(Trouble::ReaderGone) => {
-                desk.screen.remark(&format!("offshoot: {}", goes_on(&desk, &task)));
+        let spawned = cx.ask(&Request::Spawn(Box::new(spawn))).await;
+        let task = task_reply(spawned.map_err(|error| self.parent_hint(error))?)?;
+        match cx.answer(&task, |task| format!("{}\n", text::line(&task.handle))) {
+            Ok(()) => cx.screen.tell(&how_to_follow(&cx, &task)),
+            // The caller would not learn of the command.
+            Err(CliError::ReaderGone) => {
+                cx.screen.remark(&format!("offshoot: {}", goes_on(&cx, &task)));
                 return Ok(Exit::ReaderGone);
             }
-            Err(trouble) => return Err(trouble.hint(goes_on(&desk, &task))),
+            Err(error) => return Err(error.hint(goes_on(&cx, &task))),
         }
         Ok(Exit::Done)
     }
 
-    /// What to do about a parent that is none.
-    fn parent_hint(&self, trouble: Trouble) -> Trouble {
-        match (&trouble, &self.parent) {
-            (Trouble::Told { fault, .. }, Some(parent))
+    /// Adds a hint if the parent does not exist.
+    fn parent_hint(&self, error: CliError) -> CliError {
+        match (&error, &self.parent) {
+            (CliError::Report { fault, .. }, Some(parent))
                 if fault.code == Code::NotFound && parent == "none" =>
             {
-                trouble.or_rather("--no-parent makes it stand by itself")
+                error.or_rather("--no-parent makes the task independent")
             }
-            _ => trouble,
+            _ => error,
         }
     }
 
-    /// Where the command's input comes from: from us if that is wanted or, in a
-    /// pipeline, may be expected.
-    fn input(&self) -> Result<Stdin, Trouble> {
+    /// Chooses the input of the command: the standard input of this program if
+    /// requested or in a pipeline, else messages.
+    fn input(&self) -> Result<Stdin, CliError> {
         if self.stdin && self.detach {
-            return Err(Trouble::usage("--stdin needs `spawn` to stay, and --detach lets it go")
-                .hint("leave out one of them; a detached command reads what `tasks send` writes"));
+            return Err(CliError::usage("--stdin and --detach cannot be used together")
+                .hint("omit one of them; a detached command reads the messages of `tasks send`"));
         }
         let once = matches!(self.restart, Restart::Never);
         if self.stdin && !once {
-            return Err(Trouble::usage(
-                "--stdin cannot go with --restart on-crash: a second attempt would miss its input",
+            return Err(CliError::usage(
+                "--stdin cannot be used with --restart on-crash: a second attempt would miss the \
+                 input",
             )
-            .hint("leave out one of them; without --stdin it reads what `tasks send` writes"));
+            .hint("omit one of them; without --stdin it reads the messages of `tasks send`"));
         }
         if !(once || self.no_stdin || self.detach) && is_input(&std::io::stdin()) {
-            return Err(Trouble::usage(
-                "an input cannot go with --restart on-crash: a second attempt would miss it",
+            return Err(CliError::usage(
+                "a pipe cannot be used with --restart on-crash: a second attempt would miss the \
+                 input",
             )
-            .hint("--no-stdin leaves the input alone; it then reads what `tasks send` writes"));
+            .hint("use --no-stdin; the command then reads the messages of `tasks send`"));
         }
         let ours = self.stdin
             || !(self.no_stdin || self.detach) && once && !std::io::stdin().is_terminal();
@@ -167,18 +165,18 @@ impl Spawn {
 
     fn request(
         &self,
-        desk: &Desk,
+        cx: &CommandContext,
         parent: Option<String>,
         attachment: Attachment,
-    ) -> Result<wire::Spawn, Trouble> {
+    ) -> Result<wire::Spawn, CliError> {
         Ok(wire::Spawn {
-            session: desk.session.clone(),
+            session: cx.session.clone(),
             name: self.name.clone(),
             parent,
             argv: self.command.clone(),
             cwd: self.folder()?,
             env: variable::sealed(&self.env)?,
-            surroundings: surroundings(&desk.screen),
+            surroundings: surroundings(&cx.screen),
             umask: Some(own_umask()),
             timeout_ms: self.timeout.map(duration::millis),
             grace_ms: self.grace.map(duration::millis),
@@ -192,54 +190,55 @@ impl Spawn {
         })
     }
 
-    /// The parent that was named, else the task inside of which this runs, if
-    /// it is a live one of this data folder and session.
-    async fn parent(&self, desk: &mut Desk) -> Result<Option<String>, Trouble> {
+    /// The parent named by --parent, else the live task that this program runs in.
+    ///
+    /// A task of another data directory or session is no parent.
+    async fn parent(&self, cx: &mut CommandContext) -> Result<Option<String>, CliError> {
         if self.no_parent || self.parent.is_some() {
             return Ok(self.parent.clone());
         }
         let Some(ambient) = ambient() else { return Ok(None) };
-        let task = TaskName { session: desk.session.clone(), task: ambient };
-        let task = match desk.client.ask(&Request::Show(task)).await {
-            Ok(reply) => task_of(reply)?,
-            // It belongs to another data folder, or is no task at all.
+        let task = TaskName { session: cx.session.clone(), task: ambient };
+        let task = match cx.client.ask(&Request::Show(task)).await {
+            Ok(reply) => task_reply(reply)?,
+            // The task belongs to another data directory, or does not exist.
             Err(Error::Refused(fault)) if is_unknown(fault.code) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         if task.state.is_terminal() {
             return Ok(None);
         }
-        if task.session != desk.session {
-            if desk.chosen == Chosen::Here {
+        if task.session != cx.session {
+            if cx.session_source == SessionSource::Argument {
                 return Ok(None);
             }
-            desk.session.clone_from(&task.session);
+            cx.session.clone_from(&task.session);
         }
         Ok(Some(task.id))
     }
 
-    fn folder(&self) -> Result<String, Trouble> {
+    fn folder(&self) -> Result<String, CliError> {
         let folder = match &self.cwd {
             Some(folder) => std::path::absolute(folder),
             None => std::env::current_dir(),
         };
         let folder = folder.map_err(|error| {
-            Trouble::usage(format!("the present folder is unknown: {error}"))
-                .hint("name a folder with --cwd")
+            CliError::usage(format!("the current directory is unknown: {error}"))
+                .hint("choose a working directory with --cwd")
         })?;
         if !folder.is_dir() {
-            return Err(Trouble::usage(format!("{} is not a folder", folder.display()))
-                .hint("name another one with --cwd"));
+            return Err(CliError::usage(format!("{} is not a directory", folder.display()))
+                .hint("choose another working directory with --cwd"));
         }
         folder.into_os_string().into_string().map_err(|folder| {
             let folder = folder.to_string_lossy();
-            Trouble::usage(format!("the path of the folder {folder} is not UTF-8"))
-                .hint("name another one with --cwd")
+            CliError::usage(format!("the path of the directory {folder} is not UTF-8"))
+                .hint("choose another working directory with --cwd")
         })
     }
 }
 
-/// Whether this stream is one that somebody means for a command to read.
+/// Whether this stream is a pipe or a file, and so is meant as input.
 fn is_input<S: AsFd>(stream: &S) -> bool {
     use rustix::fs::{FileType, fstat};
     let kind = fstat(stream).map(|stat| FileType::from_raw_mode(stat.st_mode));
@@ -250,7 +249,9 @@ fn is_unknown(code: Code) -> bool {
     matches!(code, Code::NotFound | Code::BadName | Code::BadRequest)
 }
 
-/// Our own environment. What is not text cannot be sent, and is named.
+/// Collects the environment of this program.
+///
+/// A variable that is not UTF-8 cannot be sent; the user is told its name.
 fn surroundings(screen: &Screen) -> Sealed {
     let mut kept = BTreeMap::new();
     for (key, value) in std::env::vars_os() {
@@ -271,20 +272,19 @@ fn surroundings(screen: &Screen) -> Sealed {
     Sealed(kept)
 }
 
-/// Which permissions our files do not get. It can only be asked for by setting
-/// it.
+/// The file mode creation mask of this process. Reading it means setting it.
 fn own_umask() -> u32 {
     let mask = rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     rustix::process::umask(mask);
     mask.as_raw_mode()
 }
 
-fn goes_on(desk: &Desk, task: &Task) -> String {
+fn goes_on(cx: &CommandContext, task: &Task) -> String {
     let Task { handle, id, .. } = task;
-    let see = desk.command("tasks show", &[id]);
-    format!("the command was sent off all the same, as {handle} ({id}); see {see}")
+    let see = cx.command("tasks show", &[id]);
+    format!("the command was started as {handle} ({id}); see {see}")
 }
 
-fn how_to_follow(desk: &Desk, task: &Task) -> String {
-    format!("follow it with: {}", desk.command("tasks tail", &["-f", &task.handle]))
+fn how_to_follow(cx: &CommandContext, task: &Task) -> String {
+    format!("follow it with: {}", cx.command("tasks tail", &["-f", &task.handle]))
 }

@@ -1,21 +1,21 @@
-//! `offshoot tasks`: everything about tasks that were sent off.
+//! `offshoot tasks`: list, inspect, wait for, message and stop tasks.
 
 use clap::Subcommand;
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
 use super::show::Screen;
-use super::trouble::Trouble;
 
-mod asks;
+mod approvals;
 mod cancel;
+mod conversation;
 mod ls;
 mod progress;
 mod send;
 mod show;
 mod tail;
-mod talk;
 mod wait;
 mod why;
 
@@ -33,16 +33,16 @@ pub(crate) enum Tasks {
 }
 
 impl Tasks {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         match self {
-            Self::Ls(ls) => ls.run(&desk).await,
-            Self::Show(show) => show.run(&desk).await,
-            Self::Tail(tail) => tail.run(&desk).await,
-            Self::Wait(wait) => wait.run(&desk).await,
-            Self::Send(send) => send.run(&desk).await,
-            Self::Cancel(cancel) => cancel.run(&desk).await,
-            Self::Why(why) => why.run(&desk).await,
+            Self::Ls(ls) => ls.run(&cx).await,
+            Self::Show(show) => show.run(&cx).await,
+            Self::Tail(tail) => tail.run(&cx).await,
+            Self::Wait(wait) => wait.run(&cx).await,
+            Self::Send(send) => send.run(&cx).await,
+            Self::Cancel(cancel) => cancel.run(&cx).await,
+            Self::Why(why) => why.run(&cx).await,
         }
     }
 }

@@ -6,15 +6,15 @@ use clap::Args;
 use offshoot_client::Error;
 use offshoot_client::wire::{DirTrust as Folder, Profile, Reply, Request, TrustChange};
 
-use super::desk::Desk;
+use super::context::CommandContext;
+use super::error::CliError;
 use super::exit::Exit;
 use super::globals::Globals;
-use super::show::table::{Cell, Column, Table};
-use super::show::{Form, Screen, text};
-use super::trouble::Trouble;
-use super::{agents, folder};
+use super::show::table::{Column, Table, TableCell};
+use super::show::{Format, Screen, text};
+use super::{agents, directory};
 
-/// Let what a project folder brings do more than narrow
+/// Trust the profiles of a project directory
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot agents ls ~/project            # look first
@@ -22,42 +22,43 @@ use super::{agents, folder};
   offshoot trust --remove ~/project
   offshoot trust --list
 
-A folder is trusted with what it brings now: its profiles. If any of that
-changes, it is not trusted any more until you say so again. What it brings is
-shown. What a task runs cannot trust a folder: that is for a person.")]
+Trusted profiles may also allow actions; untrusted ones only narrow permissions.
+Trust covers the profiles as they are now, which are printed. If one of them
+changes, the directory is no longer trusted until you trust it again. Only a
+person can trust a directory: a command that an agent or a task runs is refused.")]
 pub(crate) struct Trust {
-    /// The folder; the present one if it is not said
+    /// Directory [default: the current one]
     #[arg(value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Trust it no more
+    /// Stop trusting the directory
     #[arg(long, conflicts_with = "list")]
     remove: bool,
-    /// List the folders that are trusted
+    /// List trusted directories
     #[arg(long, conflicts_with = "folder")]
     list: bool,
 }
 
 impl Trust {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-        let desk = Desk::new(globals, screen)?;
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+        let cx = CommandContext::new(globals, screen)?;
         if self.list {
-            return list(&desk).await;
+            return list(&cx).await;
         }
-        let folder = folder::named(self.folder)?;
+        let folder = directory::resolve(self.folder)?;
         let trusting = if self.remove { TrustChange::Remove } else { TrustChange::Trust };
-        let folders = asked(&desk, &Request::Trust { folder: folder.clone(), trusting }).await?;
+        let folders = asked(&cx, &Request::Trust { folder: folder.clone(), trusting }).await?;
         let shown = text::line(&folder);
         let said = match (trusting, folders.is_empty()) {
             (TrustChange::Remove, true) => format!("{shown} was not trusted\n"),
-            (TrustChange::Remove, false) => format!("{shown} is not trusted any more\n"),
+            (TrustChange::Remove, false) => format!("{shown} is no longer trusted\n"),
             (TrustChange::Trust, true) => {
-                format!("{shown} brings nothing: there is nothing to trust\n")
+                format!("{shown} has no profiles: there is nothing to trust\n")
             }
-            (TrustChange::Trust, false) => format!("{shown} is trusted with this:\n"),
+            (TrustChange::Trust, false) => format!("{shown} is trusted with these profiles:\n"),
         };
-        desk.report(&serde_json::json!({ "folders": folders }), |_| said)?;
-        if trusting == TrustChange::Trust && !folders.is_empty() && screen.form == Form::People {
-            let mut brings = agents::profiles(&desk, folder).await?.profiles;
+        cx.report(&serde_json::json!({ "folders": folders }), |_| said)?;
+        if trusting == TrustChange::Trust && !folders.is_empty() && screen.format == Format::Text {
+            let mut brings = agents::profiles(&cx, folder).await?.profiles;
             brings.retain(|profile| profile.origin == "project");
             screen.say(&agents::table(&brings).render(screen.width, screen.out))?;
             screen.say(&rules(&brings))?;
@@ -66,8 +67,7 @@ impl Trust {
     }
 }
 
-/// The rules of profiles, a line each. They are what trust is about: what is
-/// allowed by them is not asked for.
+/// Formats the rules of profiles, one per line.
 fn rules(profiles: &[Profile]) -> String {
     let of = |profile: &Profile| {
         let name = text::line(&profile.name);
@@ -76,26 +76,26 @@ fn rules(profiles: &[Profile]) -> String {
     profiles.iter().map(of).collect::<Vec<String>>().concat()
 }
 
-async fn asked(desk: &Desk, request: &Request) -> Result<Vec<Folder>, Trouble> {
-    match desk.ask(request).await? {
+async fn asked(cx: &CommandContext, request: &Request) -> Result<Vec<Folder>, CliError> {
+    match cx.ask(request).await? {
         Reply::Trust { folders } => Ok(folders),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
-async fn list(desk: &Desk) -> Result<Exit, Trouble> {
-    let folders = asked(desk, &Request::Trusted).await?;
-    if desk.screen.form == Form::Json {
-        desk.screen.json(&serde_json::json!({ "folders": folders }))?;
+async fn list(cx: &CommandContext) -> Result<Exit, CliError> {
+    let folders = asked(cx, &Request::Trusted).await?;
+    if cx.screen.format == Format::Json {
+        cx.screen.json(&serde_json::json!({ "folders": folders }))?;
     } else if folders.is_empty() {
-        desk.screen.tell("no folder is trusted");
+        cx.screen.tell("no directory is trusted");
     } else {
-        let mut table = Table::new([Column::stiff("TRUSTED"), Column::elastic("FOLDER")]);
+        let mut table = Table::new([Column::stiff("TRUSTED"), Column::elastic("DIRECTORY")]);
         for folder in &folders {
-            let trusted = if folder.trusted { "yes" } else { "no: it has changed" };
-            table.row([Cell::new(trusted), Cell::new(&folder.folder)]);
+            let trusted = if folder.trusted { "yes" } else { "no: changed since" };
+            table.row([TableCell::new(trusted), TableCell::new(&folder.folder)]);
         }
-        desk.screen.say(&table.render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table.render(cx.screen.width, cx.screen.out))?;
     }
     Ok(Exit::Done)
 }

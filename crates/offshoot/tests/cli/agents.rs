@@ -44,7 +44,7 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     assert_eq!(shown["prompt"].as_str().unwrap().trim(), "Read it.");
     let nowhere = world.run(&["agents", "ls", "not-there"]);
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
-    assert!(nowhere.err.contains("not-there is no folder"), "{nowhere:?}");
+    assert!(nowhere.err.contains("not-there is not a directory"), "{nowhere:?}");
     let missing = world.run(&["agents", "show", "nobody"]);
     assert_eq!(missing.code, 5, "{missing:?}");
     assert!(missing.err.contains("there is no profile \"nobody\""), "{missing:?}");
@@ -95,7 +95,10 @@ fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
     let model = |world: &World| world.json(&["agents", "show", "review"])["model"].clone();
     assert_eq!(model(&world), json!(null), "what nobody trusts says no model");
     let said = world.done(&["trust"]);
-    assert!(said.contains("is trusted with this:\n") && said.contains("review"), "{said}");
+    assert!(
+        said.contains("is trusted with these profiles:\n") && said.contains("review"),
+        "{said}"
+    );
     profile(&world, "bold.md", "---\nname: bold\ndescription: Bold.\nallow: [write]\n---\nGo.\n");
     let said = world.done(&["trust"]);
     assert!(said.contains("\nbold: allow write\n"), "what it may do unasked is shown: {said}");
@@ -104,17 +107,17 @@ fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
     assert_eq!(listed["folders"][0]["trusted"], true, "{listed}");
     profile(&world, "review.md", &REVIEW.replace("Read it", "Do it"));
     assert_eq!(model(&world), json!(null), "it is another one now");
-    assert!(world.done(&["trust", "--list"]).contains("no: it has changed"));
+    assert!(world.done(&["trust", "--list"]).contains("no: changed since"));
     world.done(&["trust"]);
     assert_eq!(model(&world), "openai/other");
-    assert!(world.done(&["trust", "--remove"]).contains("is not trusted any more"));
+    assert!(world.done(&["trust", "--remove"]).contains("is no longer trusted"));
     assert!(world.done(&["trust", "--remove"]).contains("was not trusted"));
     assert_eq!(model(&world), json!(null));
     let missing = world.run(&["trust", "/nowhere/at/all"]);
     assert_eq!(missing.code, 5, "{missing:?}");
     let empty = world.folder.path().join("empty");
     std::fs::create_dir(&empty).unwrap();
-    assert!(world.done(&["trust", empty.to_str().unwrap()]).contains("brings nothing"));
+    assert!(world.done(&["trust", empty.to_str().unwrap()]).contains("has no profiles"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol}
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// A profile whose agents, and all that they send off, ask before they count.
 pub(crate) fn careful(world: &World) {
@@ -116,7 +116,7 @@ fn of_two_who_answer_at_once_one_is_told_who_was_first() {
         .take(6)
         .map(|args| Started::new(model.command(&world, args)))
         .collect();
-    let said: Vec<Said> = answers.into_iter().map(Started::finish).collect();
+    let said: Vec<ProgramOutput> = answers.into_iter().map(Started::finish).collect();
     let (won, lost): (Vec<_>, Vec<_>) = said.into_iter().partition(|said| said.code == 0);
     assert_eq!((won.len(), lost.len()), (1, 5), "{won:?} {lost:?}");
     let word = if won[0].out.contains("allowed") { "allowed it once" } else { "denied it" };
@@ -216,7 +216,11 @@ fn without_a_terminal_nobody_is_asked_and_that_is_said() {
         assert!(said.out.contains("All are home."), "{said:?}");
         assert!(said.err.contains("deep may not use survey"), "{said:?}");
         assert!(said.err.contains(": survey needs approval"), "{said:?}");
-        assert_eq!(said.err.matches("--ask person waits").count(), usize::from(!json), "{said:?}");
+        assert_eq!(
+            said.err.matches("with --ask person they wait").count(),
+            usize::from(!json),
+            "{said:?}"
+        );
     }
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }
@@ -275,7 +279,7 @@ fn ids_are_completed() {
     let id = id(&asked(&world, &model));
     let mut command: Command = world.command(&["--", "offshoot", "approve", &id[..3]]);
     command.env("OFFSHOOT_COMPLETE", "fish");
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert!(said.out.contains(&id) && said.out.contains("lead/mid/deep"), "{said:?}");
 }
 

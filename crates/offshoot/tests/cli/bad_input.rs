@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 #[test]
 fn a_command_line_that_makes_no_sense_exits_with_2() {
@@ -156,12 +156,12 @@ fn what_is_not_text_is_told_as_that() {
     let world = World::new();
     let strange = std::ffi::OsStr::from_bytes(b"\xff");
     for args in [["spawn", "--"].as_slice(), &["tasks", "show"], &["--session"]] {
-        let said = Said::of(world.command(args).arg(strange).output().unwrap());
+        let said = ProgramOutput::of(world.command(args).arg(strange).output().unwrap());
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.err.starts_with("error: an argument is not UTF-8\nhint: "), "{said:?}");
     }
     let mut command = world.command(&["tasks", "ls"]);
-    let said = Said::of(command.env("OFFSHOOT_SESSION", strange).output().unwrap());
+    let said = ProgramOutput::of(command.env("OFFSHOOT_SESSION", strange).output().unwrap());
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("OFFSHOOT_SESSION"), "{said:?}");
 }
@@ -191,7 +191,7 @@ fn an_output_that_cannot_be_written_hides_nothing_that_was_done() {
     let (_, unread) = std::io::pipe().unwrap();
     for (out, code) in [(Stdio::from(full), 125), (Stdio::from(unread), 141)] {
         let mut command = world.command(&["spawn", "--detach", "--name", "a(b", "--", "true"]);
-        let said = Said::of(command.stdout(out).stderr(Stdio::piped()).output().unwrap());
+        let said = ProgramOutput::of(command.stdout(out).stderr(Stdio::piped()).output().unwrap());
         assert_eq!(said.code, code, "{said:?}");
         let record = world.json(&["tasks", "show", "a(b"]);
         let id = record["id"].as_str().unwrap();
@@ -203,7 +203,7 @@ fn an_output_that_cannot_be_written_hides_nothing_that_was_done() {
     for line in ["--help", "version", "completions bash", "tasks ls", "doctor"] {
         let said = world.shell(&format!("{offshoot} --json {line} >/dev/full; echo $?"));
         assert_eq!(said.out, "125\n", "{line}: {said:?}");
-        assert!(said.err.contains("could not be written"), "{line}: {said:?}");
+        assert!(said.err.contains("cannot write the output"), "{line}: {said:?}");
     }
 }
 
@@ -246,7 +246,7 @@ fn a_socket_path_that_is_too_long_is_named_with_the_way_out() {
     let long = world.folder.path().join("x".repeat(120));
     for args in [["tasks", "ls"].as_slice(), &["doctor"]] {
         let mut command = world.command(args);
-        let said = Said::of(command.env("XDG_RUNTIME_DIR", &long).output().unwrap());
+        let said = ProgramOutput::of(command.env("XDG_RUNTIME_DIR", &long).output().unwrap());
         assert_eq!(said.code, 125, "{said:?}");
         let told = format!("{}{}", said.out, said.err);
         assert!(told.contains("XDG_RUNTIME_DIR"), "{said:?}");

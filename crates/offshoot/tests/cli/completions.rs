@@ -1,11 +1,11 @@
 //! `offshoot completions`, and what a shell is answered.
 
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// What bash would insert for a line.
 fn completed(world: &World, line: &str) -> Vec<String> {
     let mut command = world.command(&["--", line, " \t\n\"'><=;|&(:"]);
-    let said = Said::of(command.env("OFFSHOOT_COMPLETE", "bash").output().unwrap());
+    let said = ProgramOutput::of(command.env("OFFSHOOT_COMPLETE", "bash").output().unwrap());
     assert_eq!((said.err.as_str(), said.code), ("", 0), "{line}");
     let mut offered: Vec<String> = said.out.lines().map(str::to_owned).collect();
     offered.sort_unstable();
@@ -69,7 +69,7 @@ fn names_are_quoted_and_the_session_of_the_line_is_meant() {
     ] {
         let line = ["--", "offshoot", "--session", "my work", "tasks", "show", typed];
         let mut command = world.command(&line);
-        let said = Said::of(command.env("OFFSHOOT_COMPLETE", shell).output().unwrap());
+        let said = ProgramOutput::of(command.env("OFFSHOOT_COMPLETE", shell).output().unwrap());
         assert_eq!(said.out, offered, "{shell}: {typed}");
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rustix::process::Signal;
 
-use crate::support::{Said, Started, World, send};
+use crate::support::{ProgramOutput, Started, World, send};
 
 #[test]
 fn many_that_start_at_once_get_one_daemon() {
@@ -34,7 +34,7 @@ fn many_that_start_at_once_get_one_daemon() {
 #[test]
 fn a_daemon_that_is_stopped_is_gone_and_the_next_command_starts_one() {
     let world = World::new();
-    assert_eq!(world.done(&["daemon", "stop"]), "no daemon runs\n");
+    assert_eq!(world.done(&["daemon", "stop"]), "the daemon is not running\n");
     world.done(&["spawn", "--", "true"]);
     let first = world.daemon();
     assert_eq!(world.json(&["daemon", "stop"])["stopped"], true);
@@ -50,7 +50,7 @@ fn a_daemon_that_is_stopped_is_gone_and_the_next_command_starts_one() {
 fn a_daemon_with_nothing_to_do_ends_by_itself() {
     let world = World::new();
     let mut command = world.command(&["daemon", "run", "--idle", "1ms"]);
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert_eq!((said.out.as_str(), said.code), ("\"listening\"\n", 0), "{said:?}");
 }
 
@@ -81,7 +81,7 @@ fn a_daemon_that_a_command_starts_elsewhere_does_not_end_with_the_command() {
 fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
     let world = World::new();
     let detached = ["spawn", "--detach", "--name", "a", "--", "sleep", "1000"];
-    assert_eq!(Said::of(world.hearing(&detached).output().unwrap()).code, 0);
+    assert_eq!(ProgramOutput::of(world.hearing(&detached).output().unwrap()).code, 0);
     send(world.daemon(), Signal::HUP);
     // The next daemon finds nothing to settle.
     assert_eq!(world.run(&["tasks", "wait", "a"]).code, 3);
@@ -100,8 +100,9 @@ fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
 fn what_keeps_a_daemon_from_starting_is_told() {
     let world = World::new();
     for variable in ["OFFSHOOT_IDLE", "OFFSHOOT_GIT_LIMIT"] {
-        let said =
-            Said::of(world.command(&["tasks", "ls"]).env(variable, "soon").output().unwrap());
+        let said = ProgramOutput::of(
+            world.command(&["tasks", "ls"]).env(variable, "soon").output().unwrap(),
+        );
         assert_eq!(said.code, 2, "{said:?}");
         assert!(said.err.contains(&format!("{variable} is \"soon\"")), "{said:?}");
     }

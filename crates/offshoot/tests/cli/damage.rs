@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 const PAGE: usize = 4_096;
 
@@ -24,7 +24,7 @@ fn overwrite(database: &Path, name: &str) {
 }
 
 /// Asserts that a command was refused because of the store, with the way out.
-fn refused(what: &str, said: &Said) {
+fn refused(what: &str, said: &ProgramOutput) {
     assert_eq!(said.code, 125, "{what}: {said:?}");
     assert!(said.err.contains("offshoot doctor --repair"), "{what}: {said:?}");
     assert!(said.err.contains("offshoot.db"), "{what}: {said:?}");
@@ -68,7 +68,7 @@ fn the_doctor_finds_damage_of_every_kind_and_repairs_it() {
         damage(&database(&world));
         let said = world.run(&["doctor"]);
         assert_eq!(said.code, 125, "{what}: {said:?}");
-        assert!(said.out.contains("wrong: store: "), "{what}: {said:?}");
+        assert!(said.out.contains("error: store: "), "{what}: {said:?}");
         assert!(said.out.contains("offshoot doctor --repair"), "{what}: {said:?}");
         let report = world.json(&["doctor", "--repair"]);
         assert_eq!(report["repaired"], true, "{what}: {report}");
@@ -128,7 +128,7 @@ fn a_daemon_that_runs_checks_its_store_for_the_doctor_and_ends_if_it_is_damaged(
     assert!(said.err.contains("daemon stop"), "{said:?}");
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("wrong: store: "), "{said:?}");
+    assert!(said.out.contains("error: store: "), "{said:?}");
     refused("tasks wait", &attached.finish());
 }
 

@@ -8,7 +8,7 @@ use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol}
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// A lead that may do everything in its folder, but asks before it merges. Git may run
 /// programs by itself, so the profile names what it does unasked.
@@ -112,7 +112,7 @@ fn a_day_in_the_life() {
     let state = world.folder.path().join("state");
     let within = |mut command: Command| {
         command.current_dir(&folder).env("XDG_STATE_HOME", &state);
-        Said::of(command.output().unwrap())
+        ProgramOutput::of(command.output().unwrap())
     };
     let run =
         ["run", "--detach", "--session", "s", "--profile", "careful", "--mode", "auto", "Greet."];

@@ -60,7 +60,7 @@ fn one_that_is_interrupted_leaves_nothing_behind() {
         demo.started.signal(signal);
         let said = demo.started.finish();
         assert_eq!(said.code, code, "{said:?}");
-        assert!(said.err.contains("interrupted: ended what was running"), "{said:?}");
+        assert!(said.err.contains("interrupted: all tasks have ended"), "{said:?}");
         assert_eq!(std::fs::read_dir(&demo.stage).unwrap().count(), 0, "the folder is gone");
         assert_eq!(processes_of(&demo.stage), Vec::<String>::new());
     }
@@ -71,7 +71,7 @@ fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
     let world = World::new();
     let mut demo = Demo::start(
         &world,
-        "   $ offshoot run --model offline/slow-survey 'What is in this folder?'",
+        "   $ offshoot run --model offline/slow-survey 'What is in this directory?'",
     );
     demo.started.until_line("   letters   running, attempt 2");
     let said = demo.started.finish();
@@ -82,9 +82,9 @@ fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
     assert!(said.out.contains(&format!("docs: 21 files, 3 folders, 16730 bytes, {lines} lines")));
     assert!(said.out.contains("no language model was asked"), "{said:?}");
     for claim in [
-        "the lead sent 5 off in the background; 6 of 6 agents completed",
-        "its figures are those of the demo's own count: 376 files, 32 folders",
-        "agents were at work, and all went on with daemon",
+        "the lead spawned 5 children in the background; 6 of 6 agents completed",
+        "its totals equal the demo's own count: 376 files, 32 folders",
+        "agents were running, and all continued with daemon",
         "5 results are in the lead's conversation, each once",
         "0 processes left running",
     ] {

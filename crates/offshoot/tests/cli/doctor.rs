@@ -9,17 +9,20 @@ fn all_is_well_without_a_daemon_and_none_is_started() {
     let world = World::new();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("none runs") && said.out.ends_with("all is well\n"), "{said:?}");
+    assert!(
+        said.out.contains("not running; commands start it") && said.out.ends_with("all is well\n"),
+        "{said:?}"
+    );
     let report = world.json(&["doctor"]);
     assert_eq!(report["daemon"], serde_json::Value::Null);
     assert_eq!(report["data"]["writable"], true);
     assert_eq!(report["data"]["exists"], false);
-    let sandbox = report["sandbox"]["told"].as_str().unwrap();
+    let sandbox = report["sandbox"]["text"].as_str().unwrap();
     assert!(said.out.contains(sandbox) && sandbox.contains("confined"), "{said:?}");
-    let apart = sandbox.contains("each is in namespaces of its own");
+    let apart = sandbox.contains("each command has its own namespaces");
     let floor = sandbox.contains("without namespaces: ") || sandbox.contains("cannot");
     assert!(apart != floor && report["sandbox"]["namespaces"] == apart, "{sandbox}");
-    assert!(said.out.contains("it is made when it is needed"), "{said:?}");
+    assert!(said.out.contains("created on demand"), "{said:?}");
     assert!(!world.data().exists(), "the folder was made");
     assert!(!world.folder.path().join("run/offshoot").exists(), "the socket's folder was made");
     assert_eq!(world.run(&["daemon", "status"]).code, 125);
@@ -47,8 +50,8 @@ fn what_a_dead_daemon_left_is_named() {
     world.detach("a", "sleep 1000");
     world.kill_daemon();
     let said = world.run(&["doctor"]);
-    assert!(said.out.contains("ended without a word"), "{said:?}");
-    assert!(said.out.contains("way out: the next command starts a new one"), "{said:?}");
+    assert!(said.out.contains("crashed"), "{said:?}");
+    assert!(said.out.contains("hint: the next command starts a daemon"), "{said:?}");
     assert!(said.out.contains("listening"), "its log is shown: {said:?}");
     // The next one ends what is left of it.
     assert_eq!(world.run(&["tasks", "wait", "a"]).code, 4);
@@ -61,7 +64,7 @@ fn a_folder_that_others_may_read_is_odd_and_a_file_in_its_place_is_wrong() {
     std::fs::set_permissions(world.data(), std::fs::Permissions::from_mode(0o755)).unwrap();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("odd: data: others may look into it"), "{said:?}");
+    assert!(said.out.contains("warning: data: other users can read the directory"), "{said:?}");
     std::fs::remove_dir(world.data()).unwrap();
     std::fs::write(world.data(), "").unwrap();
     let said = world.run(&["doctor"]);
@@ -79,7 +82,7 @@ fn a_program_that_holds_the_folder_is_named() {
     held.lock().unwrap();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("held by process 7 (embedder"), "{said:?}");
+    assert!(said.out.contains("locked by process 7 (embedder"), "{said:?}");
     let said = world.run(&["tasks", "ls"]);
     assert_eq!(said.code, 125, "{said:?}");
     assert!(said.err.contains("process 7 (embedder"), "{said:?}");
@@ -97,7 +100,7 @@ fn a_folder_for_the_socket_that_others_may_write_to_is_wrong() {
         std::fs::set_permissions(world.data(), std::fs::Permissions::from_mode(0o700)).unwrap();
         let said = world.run(&["doctor"]);
         assert_eq!(said.code, code, "{said:?}");
-        assert_eq!(said.out.contains("wrong: socket: others may write"), code != 0, "{said:?}");
+        assert_eq!(said.out.contains("error: socket: others may write"), code != 0, "{said:?}");
     }
 }
 
@@ -109,7 +112,7 @@ fn a_store_that_is_none_is_wrong() {
     std::fs::write(world.data().join("offshoot.db"), [7; 5_000]).unwrap();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("wrong: store: "), "{said:?}");
+    assert!(said.out.contains("error: store: "), "{said:?}");
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn a_daemon_that_could_not_run_is_named() {
     std::fs::write(world.data().join("daemon.log"), log).unwrap();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("wrong: daemon: the last daemon could not run: no room"), "{said:?}");
+    assert!(said.out.contains("error: daemon: the last daemon could not run: no room"), "{said:?}");
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn a_daemon_that_ends_is_not_taken_for_one_that_hangs() {
     }
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 0, "{said:?}");
-    assert!(said.out.contains("odd: daemon: the daemon is ending (process "), "{said:?}");
+    assert!(said.out.contains("warning: daemon: the daemon is ending (process "), "{said:?}");
     assert_eq!(stop.finish().code, 0);
 }
 

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// Set inside of the namespace.
 const INSIDE: &str = "ON_A_SMALL_DISK";
@@ -42,7 +42,7 @@ fn on_small_disk(name: &str, test: fn(&SmallDisk)) {
         .env(INSIDE, "1")
         .output();
     let said = match again {
-        Ok(again) => Said::of(again),
+        Ok(again) => ProgramOutput::of(again),
         Err(error) => return println!("skipped: there is no `unshare` here: {error}"),
     };
     if said.err.starts_with("unshare:") {
@@ -59,7 +59,7 @@ impl SmallDisk {
         std::fs::create_dir(world.data()).unwrap();
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", SIZE, "tmpfs"]).arg(world.data());
-        let mounted = Said::of(mount.output().map_err(|error| error.to_string())?);
+        let mounted = ProgramOutput::of(mount.output().map_err(|error| error.to_string())?);
         match mounted.code {
             0 => Ok(Self { world }),
             _ => Err(mounted.err.trim().to_owned()),
@@ -70,7 +70,7 @@ impl SmallDisk {
         self.make_room();
         self.world.done(&["daemon", "stop"]);
         let unmounted = Command::new("umount").arg(self.world.data()).output().unwrap();
-        assert_eq!(Said::of(unmounted).code, 0);
+        assert_eq!(ProgramOutput::of(unmounted).code, 0);
     }
 
     fn ballast(&self) -> PathBuf {
@@ -201,7 +201,7 @@ fn ends_that_cannot_be_written_are_told_when_the_daemon_is_stopped() {
         disk.choke();
         let said = world.run(&["daemon", "stop"]);
         assert_eq!(said.code, 125, "{said:?}");
-        for part in ["ended could not be written", "is full", "nothing is lost"] {
+        for part in ["could not store the end of", "is full", "nothing is lost"] {
             assert!(said.err.contains(part), "{part:?} is not in {said:?}");
         }
         disk.make_room();
@@ -253,7 +253,7 @@ fn an_attached_command_whose_output_is_not_kept_whole_is_no_success() {
         disk.make_room();
         let said = spawned.finish();
         assert_eq!(said.code, 125, "{}", said.err);
-        for part in ["error: the output was not passed on whole", "ended with: exit 0"] {
+        for part in ["error: the output is incomplete", "ended with: exit 0"] {
             assert!(said.err.contains(part), "{part:?} is not in {}", said.err);
         }
     });

@@ -6,7 +6,7 @@ use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// A lead that writes a file each time it is asked.
 fn writer() -> Model {
@@ -38,7 +38,10 @@ fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
     assert_eq!(first["always"], "write", "{first}");
     let id = first["id"].as_str().unwrap();
     let said = world.done(&["approve", "--always", id]);
-    assert!(said.starts_with("allowed always: lead may use write, and so may others: "), "{said}");
+    assert!(
+        said.starts_with("allowed always: lead may use write; grant for all agents: "),
+        "{said}"
+    );
     assert_eq!(world.run(&["--session", "a", "tasks", "wait", "lead"]).code, 0);
     assert!(world.folder.path().join("1.txt").exists());
     let file = world.data().join("grants.json");
@@ -52,7 +55,7 @@ fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
     assert_eq!(grants["grants"][0]["rule"], "write", "{grants}");
     assert_eq!(grants["grants"][0]["folder"], folder.to_str().unwrap());
 
-    assert_eq!(world.done(&["approvals", "revoke", "write"]), "write is asked for again\n");
+    assert_eq!(world.done(&["approvals", "revoke", "write"]), "write is revoked\n");
     assert_eq!(world.json(&["approvals", "grants"])["grants"], json!([]));
     let again = asked(&world, &model, "c");
     assert_eq!(again.len(), 1, "{again:?}");
@@ -82,7 +85,8 @@ fn runner() -> Model {
 /// The requests for approval of a lead that runs a command line in `project`.
 fn asked_to_run(world: &World, model: &Model, session: &str, line: &str) -> Vec<Value> {
     let mut run = model.command(world, &["run", "--detach", "--session", session, line]);
-    let said = Said::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
+    let said =
+        ProgramOutput::of(run.current_dir(world.folder.path().join("project")).output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     let waited = world.run(&["--session", session, "tasks", "wait", "lead"]);
     let page = world.json(&["--session", session, "approvals", "ls"]);

@@ -19,7 +19,7 @@ fn one_asks_the_command_to_stop() {
     spawned.signal(Signal::INT);
     let said = spawned.finish();
     assert_eq!((said.out.as_str(), said.code), ("bye\n", 130), "{said:?}");
-    assert!(said.err.contains("asked it to stop; Ctrl-C again stops it at once"), "{said:?}");
+    assert!(said.err.contains("stopping; Ctrl-C again stops it at once"), "{said:?}");
     let shown = world.json(&["tasks", "show", "it"]);
     assert_eq!(shown["state"], "cancelled");
     assert_eq!(shown["outcome"]["cancelled"]["reason"], "Ctrl-C");
@@ -30,11 +30,11 @@ fn two_stop_it_at_once() {
     let world = World::new();
     let mut spawned = attached(&world, "trap '' TERM; echo up; while :; do sleep 0.02; done");
     spawned.signal(Signal::INT);
-    spawned.until_remark("asked it to stop");
+    spawned.until_remark("stopping; Ctrl-C again");
     spawned.signal(Signal::INT);
     let said = spawned.finish();
     assert_eq!(said.code, 130, "{said:?}");
-    assert!(said.err.contains("stopping it at once"), "{said:?}");
+    assert!(said.err.contains("stopping at once"), "{said:?}");
     assert_eq!(world.json(&["tasks", "show", "it"])["outcome"]["forced"], true);
 }
 

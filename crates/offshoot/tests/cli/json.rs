@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 #[test]
 fn wrong_usage_is_an_error_like_any_other() {
@@ -40,7 +40,7 @@ fn a_remark_is_json_too() {
     let world = World::new();
     let mut command = world.command(&["--json", "spawn", "--detach", "--", "true"]);
     let said = command.env("STRANGE", std::ffi::OsStr::from_bytes(b"\xff")).output().unwrap();
-    let said = Said::of(said);
+    let said = ProgramOutput::of(said);
     let remark: Value = serde_json::from_str(&said.err).unwrap();
     assert!(remark["remark"].as_str().unwrap().contains("STRANGE"), "{said:?}");
 }
@@ -64,7 +64,7 @@ fn the_demo_tells_its_steps_and_what_it_proved() {
 fn a_demo_without_room_says_where_it_looked() {
     let world = World::new();
     let mut command = world.command(&["demo"]);
-    let said = Said::of(command.env("TMPDIR", "/nowhere/at/all").output().unwrap());
+    let said = ProgramOutput::of(command.env("TMPDIR", "/nowhere/at/all").output().unwrap());
     assert_eq!(said.code, 125, "{said:?}");
     assert!(said.err.contains("/nowhere/at/all"), "{said:?}");
     assert!(said.err.contains("hint: set TMPDIR"), "{said:?}");

@@ -7,7 +7,7 @@ use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, Server, WireP
 use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// The key with which the model is asked.
 pub(crate) const KEY: &str = "sk-never-to-be-shown";
@@ -55,8 +55,8 @@ impl Model {
     }
 
     /// What the program says.
-    pub(crate) fn run(&self, world: &World, args: &[&str]) -> Said {
-        Said::of(self.command(world, args).output().unwrap())
+    pub(crate) fn run(&self, world: &World, args: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(self.command(world, args).output().unwrap())
     }
 
     /// What the program says that must do as asked.
@@ -107,9 +107,9 @@ pub(crate) fn talk(asked: &ReceivedRequest) -> Vec<(String, String)> {
 }
 
 /// What a program says that is fed this.
-pub(crate) fn fed(mut command: Command, text: &str) -> Said {
+pub(crate) fn fed(mut command: Command, text: &str) -> ProgramOutput {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    Said::of(child.wait_with_output().unwrap())
+    ProgramOutput::of(child.wait_with_output().unwrap())
 }

@@ -32,7 +32,7 @@ fn a_server_of_ones_own_needs_no_key() {
     let keyless = |args: &[&str]| {
         let mut command = model.command(&world, args);
         command.env_remove("OPENAI_API_KEY");
-        crate::support::Said::of(command.output().unwrap())
+        crate::support::ProgramOutput::of(command.output().unwrap())
     };
     let listed = keyless(&["--json", "models", "ls"]);
     let listed: serde_json::Value = serde_json::from_str(&listed.out).unwrap();

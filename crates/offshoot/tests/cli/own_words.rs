@@ -7,7 +7,7 @@ use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 #[test]
 fn s7_3_an_agent_writes_neither_the_profiles_of_a_person_nor_the_list_of_trusted_folders() {
@@ -53,7 +53,7 @@ fn repository(world: &World) -> PathBuf {
 
 /// What a lead says that sends a child off, which runs this line in its worktree.
 /// Whoever starts it has entered the repository's environment.
-fn isolated(world: &World, repository: &Path, line: String) -> Said {
+fn isolated(world: &World, repository: &Path, line: String) -> ProgramOutput {
     let model = Model::new(move |asked| {
         let said = talk(asked);
         let call = |tool: &str, arguments: serde_json::Value| {
@@ -74,7 +74,7 @@ fn isolated(world: &World, repository: &Path, line: String) -> Said {
     for (name, value) in [("NAME", "A"), ("EMAIL", "a@example.org")] {
         run.env(format!("GIT_AUTHOR_{name}"), value).env(format!("GIT_COMMITTER_{name}"), value);
     }
-    let said = Said::of(run.output().unwrap());
+    let said = ProgramOutput::of(run.output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     said
 }

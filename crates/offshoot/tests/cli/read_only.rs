@@ -6,7 +6,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// The user that owns nothing.
 const NOBODY: &str = "65534";
@@ -22,7 +22,7 @@ fn is_mortal(name: &str) -> bool {
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", &format!("read_only::{name}"), "--nocapture"])
         .output();
-    match again.map(Said::of) {
+    match again.map(ProgramOutput::of) {
         Ok(said) if said.err.starts_with("setpriv:") => {
             println!("skipped: nobody cannot run this test: {}", said.err.trim());
         }
@@ -56,7 +56,7 @@ fn a_folder_that_cannot_be_written_is_named_whether_there_is_a_store_in_it_or_no
         assert!(told, "{said:?}");
         let said = world.run(&["doctor"]);
         assert_eq!(said.code, 125, "{said:?}");
-        assert!(said.out.contains("wrong: data: it cannot be written"), "{said:?}");
+        assert!(said.out.contains("error: data: the directory is not writable"), "{said:?}");
         permit(&world, 0o700);
         world.done(&["spawn", "--", "true"]);
         world.done(&["daemon", "stop"]);

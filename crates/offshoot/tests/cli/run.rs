@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::model::{KEY, Model, fed, hangs, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 #[test]
 fn the_answer_alone_is_on_the_standard_output() {
@@ -36,7 +36,7 @@ fn a_pipe_that_nobody_closes_is_told_of() {
     let mut command = model.command(&world, &["run", "Do it."]);
     command.stdin(Stdio::piped());
     let mut run = Started::new(command);
-    run.until_remark("from the standard input until that ends; `</dev/null` leaves it out");
+    run.until_remark("from the standard input; `</dev/null` skips that");
     drop(run.child.stdin.take());
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
@@ -51,7 +51,7 @@ fn nothing_to_do_makes_no_sense() {
         fed(model.command(&world, &["run"]), " \n"),
     ] {
         assert_eq!((said.out.as_str(), said.code), ("", 2), "{said:?}");
-        assert!(said.err.contains("nothing was said to do"), "{said:?}");
+        assert!(said.err.contains("the prompt is missing"), "{said:?}");
     }
     assert_eq!(world.json(&["sessions", "ls"])["sessions"], json!([]));
 }
@@ -100,7 +100,7 @@ fn ctrl_c_stops_the_agent_and_hangs_up_on_its_model() {
     run.signal(Signal::INT);
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("", 130), "{said:?}");
-    assert!(said.err.contains("asked it to stop"), "{said:?}");
+    assert!(said.err.contains("stopping; Ctrl-C again"), "{said:?}");
     model.hung_up(1);
     let shown = world.json(&["--session", "s", "tasks", "show", "lead"]);
     assert_eq!(shown["outcome"]["cancelled"]["reason"], "Ctrl-C");
@@ -189,7 +189,7 @@ fn s11_6_what_the_lead_runs_itself_is_not_told_as_left_running_and_a_failure_is_
     // Where nothing is that must be hidden.
     let tree = world.folder.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
-    let said = Said::of(run.current_dir(tree).output().unwrap());
+    let said = ProgramOutput::of(run.current_dir(tree).output().unwrap());
     assert_eq!((said.out.as_str(), said.code), ("It failed.\n", 0), "{said:?}");
     assert!(!said.err.contains("still running"), "{said:?}");
     let failed = said.err.lines().find(|line| line.contains("command-1 failed after"));
@@ -206,7 +206,7 @@ fn the_offline_model_needs_no_key_and_counts_what_is_there() {
     }
     let mut command = world.command(&["run", "--model", "offline/survey", "What is here?"]);
     command.current_dir(world.folder.path().join("tree"));
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.out.contains("offline model") && said.out.contains("3 files"), "{said:?}");
     assert_eq!(said.err.matches(" completed").count(), 2, "{said:?}");

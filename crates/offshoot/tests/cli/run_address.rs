@@ -6,7 +6,7 @@ use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{KEY, Model, hangs, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// A model that hangs at first, and then answers.
 fn slow() -> Model {
@@ -18,8 +18,8 @@ fn slow() -> Model {
 }
 
 /// What a program says that finds this in its environment.
-fn with(mut command: Command, set: &[(&str, &str)]) -> Said {
-    Said::of(command.envs(set.iter().copied()).output().unwrap())
+fn with(mut command: Command, set: &[(&str, &str)]) -> ProgramOutput {
+    ProgramOutput::of(command.envs(set.iter().copied()).output().unwrap())
 }
 
 /// An agent of a session that began there without a key, and whose daemon died.

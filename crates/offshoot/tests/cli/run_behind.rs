@@ -7,14 +7,14 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// How many the lead sends off. What happens to them is more than a socket holds.
 const BEES: usize = 60;
 
 /// What a run says that is stopped while its lead sends others off and ends, and
 /// before it goes on this happens.
-fn behind(meanwhile: impl FnOnce(&World)) -> Said {
+fn behind(meanwhile: impl FnOnce(&World)) -> ProgramOutput {
     let (world, model) = (
         World::new(),
         Model::new(|asked| {
@@ -65,8 +65,8 @@ fn whoever_comes_too_late_is_told_how_much_was_not_shown() {
     });
     assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
     assert!(!said.err.contains(&format!("bee-{}x completed", BEES - 1)), "{said:?}");
-    let told = "changes were not shown: too many at once; what became of all: offshoot tasks ls \
+    let told = "changes are not shown, too many at once; for all results: offshoot tasks ls \
                 --session s --all\n";
     assert_eq!(said.err.matches(told).count(), 1, "{said:?}");
-    assert!(!said.err.contains("the last of what happened"), "it was said: {said:?}");
+    assert!(!said.err.contains("the last events are missing"), "it was said: {said:?}");
 }

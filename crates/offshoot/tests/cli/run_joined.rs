@@ -39,7 +39,7 @@ fn ctrl_c_leaves_an_agent_that_was_at_work_before() {
     run.signal(Signal::INT);
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("", 130), "{said:?}");
-    assert!(said.err.contains("lead was at work before, and goes on"), "{said:?}");
+    assert!(said.err.contains("lead was already running, and keeps running"), "{said:?}");
     assert!(said.err.contains("offshoot tasks cancel --session s lead"), "{said:?}");
     let lead = world.json(&["--session", "s", "tasks", "show", "lead"]);
     assert_eq!((&lead["state"], &lead["cancel"]), (&"running".into(), &json!(null)), "{lead}");
@@ -54,8 +54,8 @@ fn s5_1_whoever_has_said_what_a_stopped_agent_did_not_read_is_told() {
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("", 3), "{said:?}");
     assert!(said.err.contains("lead cancelled"), "{said:?}");
-    assert!(said.err.contains("lead had not read what you said"), "{said:?}");
-    assert!(said.err.contains("is told: offshoot run --session s TASK\n"), "{said:?}");
+    assert!(said.err.contains("lead ended before it read your message"), "{said:?}");
+    assert!(said.err.contains("with it: offshoot run --session s TASK\n"), "{said:?}");
     assert_eq!(model.done(&world, &["run", "--session", "s", "Well?"]), "At last.\n");
     let asked = model.asked();
     let told = talk(asked.last().unwrap()).iter().any(|(_, text)| text.contains("And bees."));
@@ -73,5 +73,5 @@ fn nothing_is_said_of_a_message_that_was_read() {
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
     lead.until_remark("lead cancelled");
     let said = lead.finish();
-    assert!(said.code == 3 && !said.err.contains("had not read"), "{said:?}");
+    assert!(said.code == 3 && !said.err.contains("ended before it read"), "{said:?}");
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::model::{KEY, Model};
 use crate::run_keys::grep;
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 #[test]
 fn no_fault_of_a_chat_leaves_the_key_anywhere() {
@@ -31,7 +31,9 @@ fn leaves_no_key(language: WireProtocol) {
     let errands: Vec<String> =
         (0..faults.len()).map(|number| format!("errand-{number}.")).collect();
     let (world, model) = (World::new(), Model::new(script(language, faults, errands.clone())));
-    let run = |args: &[&str]| Said::of(command(language, &world, &model, args).output().unwrap());
+    let run = |args: &[&str]| {
+        ProgramOutput::of(command(language, &world, &model, args).output().unwrap())
+    };
     for errand in &errands {
         let session = errand.trim_end_matches('.');
         let said = run(&["run", "--detach", "--session", session, errand]);

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::model::{Model, says};
 use crate::run_keys::grep;
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// A value that must be stored nowhere.
 const VALUE: &str = "ghp-never-to-be-stored";
@@ -42,9 +42,9 @@ fn command(world: &World, model: &Model, args: &[&str]) -> Command {
     command
 }
 
-fn run(world: &World, model: &Model, args: &[&str]) -> Said {
+fn run(world: &World, model: &Model, args: &[&str]) -> ProgramOutput {
     let args = [&["run", "--mode", "auto"], args].concat();
-    Said::of(command(world, model, &args).output().unwrap())
+    ProgramOutput::of(command(world, model, &args).output().unwrap())
 }
 
 fn cannot_confine() -> bool {
@@ -85,9 +85,9 @@ fn a_variable_that_cannot_be_passed_is_named() {
     let (world, model) = (World::new(), trying());
     let said = run(&world, &model, &["--pass-env", "NOT_SET_HERE", "Try."]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("NOT_SET_HERE") && said.err.contains("not set here"), "{said:?}");
+    assert!(said.err.contains("NOT_SET_HERE") && said.err.contains("which is not set"), "{said:?}");
     let mut bends = command(&world, &model, &["run", "--pass-env", "BASH_ENV", "Try."]);
-    let said = Said::of(bends.env("BASH_ENV", "/x").output().unwrap());
+    let said = ProgramOutput::of(bends.env("BASH_ENV", "/x").output().unwrap());
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("BASH_ENV cannot be passed"), "{said:?}");
 }
@@ -100,7 +100,7 @@ fn the_configuration_passes_variables_and_sets_limits() {
     let (world, model) = (World::new(), trying());
     let folder = world.folder.path().join("config/offshoot");
     std::fs::create_dir_all(&folder).unwrap();
-    let doctor = || Said::of(command(&world, &model, &["doctor"]).output().unwrap());
+    let doctor = || ProgramOutput::of(command(&world, &model, &["doctor"]).output().unwrap());
     let said = doctor();
     assert!(said.out.contains("GH_TOKEN") && said.out.contains("--pass-env"), "{said:?}");
     assert!(said.out.contains("4096 processes") && !said.out.contains(VALUE), "{said:?}");
@@ -115,7 +115,7 @@ fn the_configuration_passes_variables_and_sets_limits() {
     std::fs::write(folder.join("config.json"), "{").unwrap();
     let said = doctor();
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("wrong: configuration"), "{said:?}");
+    assert!(said.out.contains("error: configuration"), "{said:?}");
     let said = run(&world, &model, &["Try."]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("config.json"), "{said:?}");

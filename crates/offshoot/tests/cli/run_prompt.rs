@@ -123,7 +123,7 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
     let first = sitting.until(QUESTION);
     sitting.types("maybe");
     let again = sitting.until(QUESTION);
-    assert!(again.contains("that is no answer: maybe"), "{again}");
+    assert!(again.contains("not an answer: maybe"), "{again}");
     // Both are asked at once, so either may stand first.
     let mut asked = first;
     for _ in 0..2 {
@@ -132,7 +132,7 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
             asked = sitting.until("allowed once");
         } else {
             assert!(asked.contains(r"    │ x\x1b[2J\u{202e}y"), "{asked}");
-            assert!(asked.contains("2 characters that would not be seen"), "{asked}");
+            assert!(asked.contains("2 invisible characters"), "{asked}");
             assert!(!asked.contains('\u{1b}') && !asked.contains('\u{202e}'), "{asked:?}");
             sitting.types("n leave that alone");
             asked = sitting.until("denied (leave that alone)");
@@ -181,7 +181,7 @@ fn a_question_that_is_answered_elsewhere_is_taken_away_and_the_next_one_asked() 
     assert!(second.contains(&format!("    │ {other}\n")), "{second}");
     // Whoever was startled may have meant the first, so it is asked again.
     sitting.types("y");
-    while sitting.until_either("does not count)", "allowed once").ends_with("count)") {
+    while sitting.until_either("request was replaced)", "allowed once").ends_with("replaced)") {
         sitting.until(QUESTION);
         sitting.types("y");
     }
@@ -208,7 +208,7 @@ fn ctrl_c_at_a_question_stops_the_agents() {
     let mut sitting = run(&world, &model);
     sitting.until(QUESTION);
     crate::support::send(sitting.child.id(), Signal::INT);
-    sitting.until("asked it to stop");
+    sitting.until("stopping; Ctrl-C again");
     assert_eq!(sitting.ends().0, Some(130));
     assert_eq!(world.json(&["approvals", "ls"])["approvals"], json!([]));
 }

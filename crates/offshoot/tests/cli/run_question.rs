@@ -49,7 +49,7 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
     for part in [
         "  ants asks lead: Red or black ones?\n    Both are here.\n",
         "    to answer: offshoot tasks send --session s lead/ants ANSWER\n",
-        "nothing goes on before that is answered; then: offshoot tasks wait --session s lead\n",
+        "the run waits for that answer; then: offshoot tasks wait --session s lead\n",
     ] {
         assert!(said.err.contains(part), "{part:?} is not in {}", said.err);
     }

@@ -7,7 +7,7 @@ use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::{Value, json};
 
 use crate::model::{Model, says, talk};
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 fn pairs(said: &[(&str, &str)]) -> Vec<(String, String)> {
     said.iter().map(|(role, text)| ((*role).to_owned(), (*text).to_owned())).collect()
@@ -18,7 +18,7 @@ fn a_session_that_the_environment_names_is_gone_on_with() {
     let (world, model) = (World::new(), Model::saying(["one", "two"]));
     for _ in 0..2 {
         let mut command = model.command(&world, &["run", "Say it."]);
-        let said = Said::of(command.env("OFFSHOOT_SESSION", "talk").output().unwrap());
+        let said = ProgramOutput::of(command.env("OFFSHOOT_SESSION", "talk").output().unwrap());
         assert_eq!(said.code, 0, "{said:?}");
     }
     let sessions = world.json(&["sessions", "ls"]);
@@ -62,7 +62,7 @@ fn two_conversations_at_once_make_no_sense() {
 fn nor_do_they_if_the_environment_names_one() {
     let (world, model) = (World::new(), Model::saying([]));
     let mut command = model.command(&world, &["run", "--continue", "Do it."]);
-    let said = Said::of(command.env("OFFSHOOT_SESSION", "s").output().unwrap());
+    let said = ProgramOutput::of(command.env("OFFSHOOT_SESSION", "s").output().unwrap());
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("--continue and OFFSHOOT_SESSION"), "{said:?}");
 }

@@ -23,7 +23,7 @@ fn sessions_are_listed_stopped_and_removed() {
     let busy = world.run(&["sessions", "rm", "work"]);
     assert_eq!(busy.code, 125, "{busy:?}");
     let stopped = world.done(&["sessions", "cancel", "work", "--reason", "enough"]);
-    assert_eq!(stopped, "1 task of work was asked to stop\n");
+    assert_eq!(stopped, "1 task of work is stopping\n");
     assert_eq!(world.run(&["--session", "work", "tasks", "wait", "b"]).code, 3);
     assert_eq!(world.done(&["sessions", "rm", "work"]), "work is removed\n");
     assert_eq!(world.run(&["--session", "work", "tasks", "show", "b"]).code, 5);

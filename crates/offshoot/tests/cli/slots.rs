@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// So few files that there are eight slots.
 const FEW: &str = "ulimit -n 256 && exec \"$0\" \"$@\"";
@@ -19,7 +19,7 @@ fn limited(world: &World, args: &[&str]) -> Command {
 /// A world whose daemon has few slots.
 fn tight() -> World {
     let world = World::new();
-    let said = Said::of(limited(&world, &["spawn", "--", "true"]).output().unwrap());
+    let said = ProgramOutput::of(limited(&world, &["spawn", "--", "true"]).output().unwrap());
     assert_eq!(said.code, 0, "{said:?}");
     assert_eq!(world.json(&["daemon", "status"])["slots"], SLOTS);
     world

@@ -1,6 +1,6 @@
 //! `offshoot spawn`
 
-use crate::support::{Said, Started, World, script};
+use crate::support::{ProgramOutput, Started, World, script};
 
 #[test]
 fn an_attached_command_looks_as_if_it_ran_here() {
@@ -46,7 +46,7 @@ fn a_command_that_cannot_be_started_exits_as_in_a_shell() {
     assert_eq!(said.code, 126, "{said:?}");
     let said = world.run(&["spawn", "--cwd", "nowhere", "--", "true"]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("nowhere is not a folder"), "{said:?}");
+    assert!(said.err.contains("nowhere is not a directory"), "{said:?}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn variables_come_from_the_caller_and_values_that_were_set_are_not_shown() {
     let mut command = world.command(&args);
     command.args(["sh", "-c", "echo $SECRET $TAKEN $AROUND"]);
     command.env("TAKEN", "taken").env("AROUND", "around");
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert_eq!(said.out, "s3cret taken around\n");
     let shown = world.done(&["tasks", "show", "a"]);
     assert!(shown.contains("SECRET, TAKEN (values are not shown)"), "{shown}");
@@ -133,7 +133,7 @@ fn a_variable_that_is_not_utf8_is_left_out_with_a_note() {
     let world = World::new();
     let mut command = world.command(&["spawn", "--", "sh", "-c", "echo \"[$ODD]\""]);
     command.env("ODD", std::ffi::OsStr::from_bytes(b"\xff"));
-    let said = Said::of(command.output().unwrap());
+    let said = ProgramOutput::of(command.output().unwrap());
     assert_eq!(said.out, "[]\n");
     assert!(said.err.contains("ODD is not UTF-8"), "{said:?}");
 }
@@ -212,7 +212,7 @@ fn a_mark_that_is_no_task_of_this_folder_is_no_parent() {
     let world = World::new();
     for mark in ["01a1e056-7778-7455-95cd-c5da726e435e", "nonsense", ""] {
         let mut command = world.command(&["--json", "spawn", "--", "true"]);
-        let said = Said::of(command.env("OFFSHOOT_TASK", mark).output().unwrap());
+        let said = ProgramOutput::of(command.env("OFFSHOOT_TASK", mark).output().unwrap());
         assert_eq!(said.code, 0, "{mark}: {said:?}");
     }
 }
@@ -263,11 +263,14 @@ fn a_task_may_be_called_none_and_no_parent_is_said_otherwise() {
 fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
     let world = World::new();
     let help = world.done(&["spawn", "--help"]);
-    assert!(help.contains("in the background is ended when the command ends"), "{help}");
+    assert!(
+        help.contains("Background processes of a command are stopped when the command ends"),
+        "{help}"
+    );
     world.detach("a", "sleep 1000 & echo left");
     world.run(&["tasks", "wait", "a"]);
     let shown = world.done(&["tasks", "show", "a"]);
-    assert!(shown.contains("1 process behind"), "{shown}");
+    assert!(shown.contains("1 process, stopped at the end"), "{shown}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{ChildStdin, Command, Output, Stdio};
 
 use rustix::process::Signal;
 
-use crate::support::{Said, Started, World};
+use crate::support::{ProgramOutput, Started, World};
 
 /// Bytes of every sort, the same each time.
 fn noise(length: usize) -> Vec<u8> {
@@ -48,8 +48,8 @@ fn shell(world: &World, script: &str) -> Command {
     shell
 }
 
-fn run(world: &World, script: &str) -> Said {
-    Said::of(shell(world, script).output().unwrap())
+fn run(world: &World, script: &str) -> ProgramOutput {
+    ProgramOutput::of(shell(world, script).output().unwrap())
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn what_cannot_be_read_is_told_and_ends_the_input() {
     let world = World::new();
     let said = run(&world, "offshoot spawn -- cat </tmp");
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.err.contains("error: the input could not be read"), "{said:?}");
+    assert!(said.err.contains("error: cannot read the input"), "{said:?}");
     assert!(said.err.contains("the command itself ended with: exit 0"), "{said:?}");
 }
 
@@ -199,7 +199,7 @@ fn input_and_a_restart_do_not_go_together() {
     assert!(said.err.contains("tasks send"), "{said:?}");
     let said = run(&world, "echo x | offshoot spawn --restart on-crash -- cat");
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("hint: --no-stdin"), "{said:?}");
+    assert!(said.err.contains("hint: use --no-stdin"), "{said:?}");
     std::fs::write(world.folder.path().join("file"), "x").unwrap();
     assert_eq!(run(&world, "offshoot spawn --restart on-crash -- cat <file").code, 2);
     // A device is none that somebody means.

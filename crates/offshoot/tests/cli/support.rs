@@ -19,7 +19,7 @@ pub(crate) struct World {
 
 /// What the program said, and how it ended.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub(crate) out: String,
     pub(crate) err: String,
     pub(crate) code: i32,
@@ -82,13 +82,13 @@ impl World {
     }
 
     /// What the program says.
-    pub(crate) fn run(&self, args: &[&str]) -> Said {
-        Said::of(self.command(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(self.command(args).output().unwrap())
     }
 
     /// What a shell says to this line, in which the program works on this folder.
-    pub(crate) fn shell(&self, line: &str) -> Said {
-        Said::of(self.other("bash").args(["-c", line]).output().unwrap())
+    pub(crate) fn shell(&self, line: &str) -> ProgramOutput {
+        ProgramOutput::of(self.other("bash").args(["-c", line]).output().unwrap())
     }
 
     /// What the program says that must do as asked.
@@ -178,13 +178,13 @@ impl Drop for World {
     fn drop(&mut self) {
         let stopped = self.command(&["daemon", "stop"]).output();
         if !std::thread::panicking() {
-            let said = Said::of(stopped.unwrap());
+            let said = ProgramOutput::of(stopped.unwrap());
             assert_eq!(said.code, 0, "{said:?}");
         }
     }
 }
 
-impl Said {
+impl ProgramOutput {
     pub(crate) fn of(output: Output) -> Self {
         use std::os::unix::process::ExitStatusExt;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -237,7 +237,7 @@ impl Started {
     }
 
     /// The rest of what it says, and its end.
-    pub(crate) fn finish(mut self) -> Said {
+    pub(crate) fn finish(mut self) -> ProgramOutput {
         let mut err = self.child.stderr.take().unwrap();
         // Both at once, so that neither fills up while the other is read.
         let err = std::thread::spawn(move || {
@@ -248,7 +248,7 @@ impl Started {
         let mut stdout = Vec::new();
         self.out.read_to_end(&mut stdout).unwrap();
         let status = self.child.wait().unwrap();
-        Said::of(Output { status, stdout, stderr: err.join().unwrap() })
+        ProgramOutput::of(Output { status, stdout, stderr: err.join().unwrap() })
     }
 }
 

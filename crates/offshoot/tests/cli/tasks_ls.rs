@@ -13,7 +13,7 @@ fn live_tasks_are_listed_and_finished_ones_if_wanted() {
     let lines: Vec<&str> = said.out.lines().collect();
     assert_eq!(lines.len(), 2, "{said:?}");
     let head: Vec<&str> = lines[0].split_whitespace().collect();
-    assert_eq!(head, ["HANDLE", "STATE", "AGE", "COMMAND", "WHAT"]);
+    assert_eq!(head, ["HANDLE", "STATE", "AGE", "COMMAND", "STATUS"]);
     assert!(lines[1].starts_with("up") && lines[1].contains("running"), "{said:?}");
     let all = world.done(&["tasks", "ls", "--all"]);
     assert!(all.contains("failed") && all.contains("exit 3"), "{all}");

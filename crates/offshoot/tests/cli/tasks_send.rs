@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use crate::model::Model;
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 #[test]
 fn a_command_reads_messages_as_lines() {
@@ -14,7 +14,7 @@ fn a_command_reads_messages_as_lines() {
     let mut command = world.command(&["tasks", "send", "a", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
-    assert_eq!(Said::of(child.wait_with_output().unwrap()).code, 0);
+    assert_eq!(ProgramOutput::of(child.wait_with_output().unwrap()).code, 0);
     world.done(&["tasks", "send", "a", "last", "--eof"]);
     assert_eq!(world.run(&["tasks", "wait", "a"]).code, 0);
     assert_eq!(world.done(&["tasks", "tail", "a"]), "two words\none\ntwo\nlast\n");
@@ -62,7 +62,7 @@ fn s5_2_an_agent_that_has_ended_goes_on_in_a_new_task_which_is_named() {
     let first = world.json(&["--session", "s", "tasks", "show", "lead"])["id"].clone();
     let said = world.done(&["--session", "s", "tasks", "send", "lead", "Again."]);
     let (named, id) = said.trim_end().rsplit_once(": ").unwrap();
-    assert_eq!(named, "queued for lead, a new task that goes on for the ended one");
+    assert_eq!(named, "queued for lead, a new task that continues the ended one");
     let second = world.json(&["--session", "s", "tasks", "show", id]);
     assert_ne!(second["id"], first);
     assert_eq!(world.run(&["tasks", "wait", id]).code, 0);

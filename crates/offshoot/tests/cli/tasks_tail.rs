@@ -85,8 +85,8 @@ fn s10_2_of_an_agent_the_conversation_is_shown() {
     model.done(&world, &["run", "--session", "s", "Say it."]);
     model.done(&world, &["run", "--session", "s", "Again."]);
     let shown = world.done(&["--session", "s", "tasks", "tail", "lead"]);
-    let talk = "  is asked: Say it.\n  says: One\n    and a half.\n";
-    let more = "  is asked: Again.\n  goes on in a new task.\n  says: Two.\n";
+    let talk = "  reads: Say it.\n  says: One\n    and a half.\n";
+    let more = "  reads: Again.\n  continues in a new task.\n  says: Two.\n";
     assert!(shown.starts_with(talk), "{shown}");
     for line in more.lines() {
         assert!(shown.contains(line), "{line:?} is not in {shown}");
@@ -115,7 +115,7 @@ fn s10_2_a_conversation_is_followed_until_the_agent_ends() {
     let session = model.done(&world, &["run", "--detach", "Do it."]);
     let args = ["--session", session.trim_end(), "tasks", "tail", "-f", "lead"];
     let mut tail = Started::new(world.command(&args));
-    tail.until_line("  is asked: Do it.");
+    tail.until_line("  reads: Do it.");
     well.store(true, Ordering::Relaxed);
     let said = tail.finish();
     assert_eq!((said.out.as_str(), said.code), ("  says: Done.\n", 0), "{said:?}");

@@ -8,7 +8,7 @@ use offshoot_wiretest::{ReplyPart, WireProtocol};
 use serde_json::json;
 
 use crate::model::{Model, hangs, says, talk};
-use crate::support::{Said, World};
+use crate::support::{ProgramOutput, World};
 
 /// A lead that sends these off, each with a worktree of its own; they hang.
 fn sending(children: [&'static str; 2]) -> Model {
@@ -33,10 +33,10 @@ fn git(folder: &Path, args: &[&str]) {
 }
 
 /// The program, run in this world's repository, with its worktrees beside it.
-fn placed(world: &World, mut command: Command) -> Said {
+fn placed(world: &World, mut command: Command) -> ProgramOutput {
     let folder = world.folder.path();
     command.current_dir(folder.join("repository")).env("XDG_STATE_HOME", folder.join("state"));
-    Said::of(command.output().unwrap())
+    ProgramOutput::of(command.output().unwrap())
 }
 
 /// What it says that must do as asked.

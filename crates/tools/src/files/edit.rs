@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use memchr::memmem;
+use offshoot_agent::built_in_tools::EDIT;
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
 use offshoot_core::text as bounded;
 use schemars::JsonSchema;
@@ -28,14 +29,14 @@ struct Arguments {
 }
 
 /// What the tool is called.
-const NAME: &str = "edit";
+const NAME: &str = EDIT.name;
 
 /// How many places are named.
 const NAMED: usize = 20;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
-    Function::new(
-        NAME,
+    Function::built_in(
+        &EDIT,
         "Replaces a part of a file that you have read. It is refused if the file has changed since \
          then, or if the part does not stand there exactly once.",
         move |cx, asked| call(shared.clone(), cx, asked),

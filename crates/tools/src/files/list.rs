@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use offshoot_agent::built_in_tools::LIST;
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
 use rustix::fs::{AtFlags, FileType, readlinkat, statat};
 use schemars::JsonSchema;
@@ -44,13 +45,12 @@ const MOST: usize = 200_000;
 const DEEPEST: u32 = 64;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
-    Function::new(
-        "list",
+    Function::built_in(
+        &LIST,
         "Lists a folder: the size of each file, folders with a slash, where links lead. Deeper \
          lists leave out what is in ignored folders and in .git.",
         move |cx, asked| call(shared.clone(), cx, asked),
     )
-    .read_only()
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<String, ToolError> {

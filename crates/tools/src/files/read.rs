@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use offshoot_agent::built_in_tools::READ;
 use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};
 use offshoot_models::{Image, Picture};
 use schemars::JsonSchema;
@@ -44,13 +45,12 @@ const SMALL: usize = 64 << 10;
 const PICTURE: u64 = 3_500_000;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
-    Function::new(
-        "read",
+    Function::built_in(
+        &READ,
         "Reads a file: its lines with their numbers, or a picture. Long files are shown in parts: \
          use offset and limit to read on. Read a file before you write or edit it.",
         move |cx, asked| call(shared.clone(), cx, asked),
     )
-    .read_only()
 }
 
 async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

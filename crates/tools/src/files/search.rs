@@ -11,6 +11,7 @@ mod walk;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use offshoot_agent::built_in_tools::SEARCH;
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
 use rustix::fs::FileType;
 use schemars::JsonSchema;
@@ -77,13 +78,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const AROUND: u32 = 10;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
-    Function::new(
-        "search",
+    Function::built_in(
+        &SEARCH,
         "Searches files for lines that match a regular expression. Leaves out ignored files, \
          binary files, links and .git.",
         move |cx, asked| call(shared.clone(), cx, asked),
     )
-    .read_only()
     .long_running()
 }
 

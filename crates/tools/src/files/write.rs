@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use offshoot_agent::built_in_tools::WRITE;
 use offshoot_agent::{Function, Tool, ToolContext, ToolError};
 use offshoot_core::permissions::{Access, Action, Rule};
 use schemars::JsonSchema;
@@ -23,11 +24,11 @@ struct Arguments {
 }
 
 /// What the tool is called.
-const NAME: &str = "write";
+const NAME: &str = WRITE.name;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
-    Function::new(
-        NAME,
+    Function::built_in(
+        &WRITE,
         "Writes a whole file. One that is there is replaced, if you have read it as it is. To \
          change a part of a file use edit.",
         move |cx, asked| call(shared.clone(), cx, asked),
@@ -35,7 +36,6 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
     .wishing(|cx, asked: &Arguments| wish(cx, NAME, &asked.path))
     // What holds the content already is left alone, and after a crash nothing is
     // replaced before it was read again.
-    .idempotent()
 }
 
 /// What a call wants that changes the file of this path.

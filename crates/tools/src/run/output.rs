@@ -1,5 +1,6 @@
 //! `command_output`: reads on in what a command has written.
 
+use offshoot_agent::built_in_tools::COMMAND_OUTPUT;
 use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};
 use offshoot_backends::Commands;
 use schemars::JsonSchema;
@@ -17,13 +18,12 @@ struct Arguments {
 }
 
 pub(super) fn tool(commands: Commands) -> impl Tool {
-    Function::new(
-        super::OUTPUT,
+    Function::built_in(
+        &COMMAND_OUTPUT,
         "Reads what a command that you have run has written, also while it runs: the end of it, \
          or a part from some byte on.",
         move |cx, asked| read(commands.clone(), cx, asked),
     )
-    .read_only()
 }
 
 async fn read(commands: Commands, cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {

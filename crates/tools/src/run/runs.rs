@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
+use offshoot_agent::built_in_tools::RUN_COMMAND;
 use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};
 use offshoot_backends::{Attach, Command, Commands, Input, Surroundings};
 use offshoot_core::permissions::{Access, Action, NamedPaths};
@@ -192,15 +193,14 @@ impl Runs {
     /// The tool that runs commands.
     pub fn run_command(&self) -> impl Tool + use<> {
         let (runs, wishes) = (self.0.clone(), self.0.clone());
-        Function::new(
-            NAME,
+        Function::built_in(
+            &RUN_COMMAND,
             "Has a shell run a command line in the folder you work in, and returns what it wrote \
              and how it ended. It gets no input: what asks for some finds its end. It can write \
              only in your folder and in $TMPDIR, unless more was approved. With \
              background=true it runs while you go on.",
             move |cx, asked| runs.clone().run(cx, asked),
         )
-        .idempotent()
         .watchful()
         .wishing(move |cx, asked| wishes.wish(cx, asked))
     }

@@ -79,7 +79,7 @@ fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), ProfileError> {
 fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief, ToolError> {
     let mut layer = PolicyLayer::default();
     if let Some(tools) = &asked.tools {
-        let known: Vec<_> = control::known(&cx.shared).collect();
+        let known: Vec<_> = control::known_in(&cx.shared, cx.cx.lineage().session).collect();
         if let Some(tool) = tools.iter().find(|tool| !known.iter().any(|known| **known == **tool)) {
             return Err(ToolError::new(format!(
                 "Nothing was started: there is no tool {:?}; the tools are {}.",

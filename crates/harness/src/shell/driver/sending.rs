@@ -112,7 +112,7 @@ impl Driver<'_> {
         let told = String::from_utf8_lossy(&said.err);
         let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
         let ran_ahead = errand.restart == Restart::OnCrash
-            && told.contains("the output was not passed on whole")
+            && told.contains("the output is incomplete")
             && told.contains("attempt 2 begins here");
         match (closed, ran_ahead) {
             (true, _) => self.refused(said, "attached"),

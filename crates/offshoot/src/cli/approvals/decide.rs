@@ -7,80 +7,80 @@ use offshoot_client::wire::{
 };
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::globals::Globals;
 use crate::cli::run::keys;
 use crate::cli::show::{Screen, approval, exact};
-use crate::cli::trouble::Trouble;
 
-/// Approve a call of an agent
+/// Approve a request of an agent
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  offshoot approvals show 9f3c1a-1        # all of it, before you answer
+  offshoot approvals show 9f3c1a-1        # the full request
   offshoot approve 9f3c1a-1
-  offshoot approve 9f3c1a-1 --always      # and what is like it, in that folder
+  offshoot approve 9f3c1a-1 --always      # also allow calls like it
 
-An approval is for this one call, exactly as it is shown. The first answer counts: a
-later one is told who was first. What --always would allow is shown by
-`offshoot approvals show`; `offshoot approvals revoke` takes it back.
-What a task runs cannot answer: that is for a person.")]
+The approval is for this one call, exactly as shown. The first decision holds.
+--always also makes a grant for the directory: `offshoot approvals show` shows
+what it would cover, and `offshoot approvals revoke` takes it back. Only a
+person can decide: a command that an agent or a task runs is refused.")]
 pub(crate) struct Approve {
-    /// Also allow what is like it from now on, in the same folder
+    /// Also allow calls like it in the same directory from now on
     #[arg(long)]
     always: bool,
-    /// Its id, or the task that asks if it asks for one thing only
+    /// Id of the request, or the task if it has one open request
     #[arg(value_name = "ID", add = completions::approvals())]
     id: String,
 }
 
-/// Deny a call of an agent
+/// Deny a request of an agent
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot deny 9f3c1a-1
   offshoot deny 9f3c1a-1 --reason 'use the test database'
 
-The agent is told, with the reason, and goes on without it. The first answer
-counts: a later one is told who was first.")]
+The agent reads the denial with its reason, and continues without the call. The
+first decision holds.")]
 pub(crate) struct Deny {
-    /// Why, in words for the agent
+    /// Reason for the agent
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Its id, or the task that asks if it asks for one thing only
+    /// Id of the request, or the task if it has one open request
     #[arg(value_name = "ID", add = completions::approvals())]
     id: String,
 }
 
 impl Approve {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let verdict = if self.always { Decision::Always } else { Decision::Once };
-        decide(&Desk::new(globals, screen)?, self.id, verdict).await
+        decide(&CommandContext::new(globals, screen)?, self.id, verdict).await
     }
 }
 
 impl Deny {
-    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
+    pub(crate) async fn run(self, globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
         let reason = self.reason.filter(|reason| !reason.trim().is_empty());
-        decide(&Desk::new(globals, screen)?, self.id, Decision::Denied { reason }).await
+        decide(&CommandContext::new(globals, screen)?, self.id, Decision::Denied { reason }).await
     }
 }
 
-async fn decide(desk: &Desk, id: String, verdict: Decision) -> Result<Exit, Trouble> {
-    let decided = send(desk, id, verdict).await?;
-    desk.report(&decided, told)?;
+async fn decide(cx: &CommandContext, id: String, verdict: Decision) -> Result<Exit, CliError> {
+    let decided = send(cx, id, verdict).await?;
+    cx.report(&decided, told)?;
     Ok(Exit::Done)
 }
 
-/// Answers what is asked; what was asked, as it is then.
+/// Sends a decision, and returns the decided request.
 pub(crate) async fn send(
-    desk: &Desk,
+    cx: &CommandContext,
     id: String,
     verdict: Decision,
-) -> Result<ApprovalRequest, Trouble> {
-    let of = ApprovalRef { session: desk.session.clone(), id };
+) -> Result<ApprovalRequest, CliError> {
+    let of = ApprovalRef { session: cx.session.clone(), id };
     let key = uuid::Uuid::new_v4().to_string();
     let decision = DecideApproval { of, decision: verdict, key, keys: keys() };
-    match desk.ask(&Request::Decide(Box::new(decision))).await? {
+    match cx.ask(&Request::Decide(Box::new(decision))).await? {
         Reply::Approval(decided) => Ok(*decided),
         _ => Err(Error::WrongAnswer.into()),
     }
@@ -92,9 +92,11 @@ fn told(decided: &ApprovalRequest) -> String {
     let said = verdict.map(approval::said).unwrap_or_default();
     match (verdict, approval::covers(decided)) {
         (Some(Decision::Always), Some(covers)) => {
-            format!("{said}: {agent} may use {tool}, and so may others: {covers}\n")
+            format!("{said}: {agent} may use {tool}; grant for all agents: {covers}\n")
         }
-        (Some(Decision::Denied { .. }), _) => format!("{said}: {agent} may not use {tool} so\n"),
+        (Some(Decision::Denied { .. }), _) => {
+            format!("{said}: {agent} may not make this call of {tool}\n")
+        }
         _ => format!("{said}: {agent} may use {tool}\n"),
     }
 }

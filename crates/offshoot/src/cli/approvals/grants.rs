@@ -5,32 +5,33 @@ use jiff::Timestamp;
 use offshoot_client::Error;
 use offshoot_client::wire::{Grant, Reply, Request};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::show::table::{Cell, Column, Table};
-use crate::cli::show::{Form, Part, time};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::table::{Column, Table, TableCell};
+use crate::cli::show::{Format, Part, time};
 
-/// List the standing grants
+/// List grants, the standing approvals
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Each holds for agents that work in that folder. It spares a question, and never
-allows what a profile or a mode forbids, nor what is always asked for. A rule in
-brackets covers command lines that begin so and name no path outside the folder.")]
+A grant holds for agents that work in its directory. It replaces an approval
+request, and never allows a call that a profile or mode denies or that always
+needs an approval. A rule with a command in brackets covers command lines that
+start with it and name no path outside the directory.")]
 pub(crate) struct Grants {}
 
 impl Grants {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let grants = match desk.ask(&Request::Grants).await? {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let grants = match cx.ask(&Request::Grants).await? {
             Reply::Grants { grants } => grants,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&serde_json::json!({ "grants": grants }))?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&serde_json::json!({ "grants": grants }))?;
         } else if grants.is_empty() {
-            desk.screen.tell("there are no standing grants");
+            cx.screen.tell("there are no grants");
         } else {
-            desk.screen.say(&table(&grants).render(desk.screen.width, desk.screen.out))?;
+            cx.screen.say(&table(&grants).render(cx.screen.width, cx.screen.out))?;
         }
         Ok(Exit::Done)
     }
@@ -38,13 +39,13 @@ impl Grants {
 
 fn table(grants: &[Grant]) -> Table {
     let mut table =
-        Table::new([Column::firm("RULE"), Column::stiff("SINCE"), Column::elastic("FOLDER")]);
+        Table::new([Column::firm("RULE"), Column::stiff("SINCE"), Column::elastic("DIRECTORY")]);
     let now = Timestamp::now();
     for grant in grants {
         table.row([
-            Cell::new(&grant.rule).part(Part::Name),
-            Cell::new(time::ago(&grant.since, now)),
-            Cell::new(&grant.folder),
+            TableCell::new(&grant.rule).part(Part::Name),
+            TableCell::new(time::ago(&grant.since, now)),
+            TableCell::new(&grant.folder),
         ]);
     }
     table

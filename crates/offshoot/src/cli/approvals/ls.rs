@@ -5,73 +5,73 @@ use jiff::Timestamp;
 use offshoot_client::Error;
 use offshoot_client::wire::{Approvals, ListApprovals, Reply, Request};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::globals::Chosen;
+use crate::cli::globals::SessionSource;
 use crate::cli::number;
-use crate::cli::show::table::{Cell, Column, Table};
-use crate::cli::show::{Form, Part, approval, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::table::{Column, Table, TableCell};
+use crate::cli::show::{Format, Part, approval, text};
 
-/// How many a page has unless somebody says otherwise.
+/// The number of requests on a page without `--limit`.
 const PAGE: usize = 100;
 
-/// The widest that a cell is where no terminal sets a bound.
+/// The widest cell when the output is not a terminal.
 const WIDEST: usize = 200;
 
-/// List the approval requests of agents
+/// List approval requests
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot approvals ls
-  offshoot approvals show 9f3c1a-1        # all of it, before you answer
+  offshoot approvals show 9f3c1a-1        # the full request
   offshoot approve 9f3c1a-1
   offshoot deny 9f3c1a-1 --reason 'not on a Friday'
 
-It lists those of every session, unless --session or OFFSHOOT_SESSION names one.
-With --json the arguments are whole.")]
+The list has the requests of all sessions, unless --session or OFFSHOOT_SESSION
+names one. With --json, arguments are complete.")]
 pub(crate) struct Ls {
-    /// Go on where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// How many at the most
+    /// Maximum number of requests
     #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
     #[arg(allow_negative_numbers = true)]
     limit: usize,
 }
 
 impl Ls {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let session = (desk.chosen != Chosen::Nowhere).then(|| desk.session.clone());
-        let page = read(desk, session.clone(), (self.cursor.clone(), self.limit)).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&page)?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let session = (cx.session_source != SessionSource::Default).then(|| cx.session.clone());
+        let page = read(cx, session.clone(), (self.cursor.clone(), self.limit)).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&page)?;
             return Ok(Exit::Done);
         }
         if page.approvals.is_empty() {
             let place = session.map(|name| format!(" in session {}", text::line(&name)));
             let place = place.unwrap_or_default();
-            desk.screen.tell(&format!("no agent waits for an approval{place}"));
+            cx.screen.tell(&format!("no approval requests{place}"));
             return Ok(Exit::Done);
         }
-        desk.screen.say(&table(&page).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&page).render(cx.screen.width, cx.screen.out))?;
         if let Some(next) = &page.next {
             let limit = self.limit.to_string();
             let mut words = vec!["--cursor", next];
             if self.limit != PAGE {
                 words.extend(["--limit", &limit]);
             }
-            desk.screen.remark(&format!("more: {}", desk.command("approvals ls", &words)));
+            cx.screen.remark(&format!("more: {}", cx.command("approvals ls", &words)));
         }
         Ok(Exit::Done)
     }
 }
 
-/// As many as are wanted. The daemon gives them in pages of its own.
+/// Reads as many requests as requested; the daemon sends them in pages.
 pub(super) async fn read(
-    desk: &Desk,
+    cx: &CommandContext,
     session: Option<String>,
     (cursor, limit): (Option<String>, usize),
-) -> Result<Approvals, Trouble> {
+) -> Result<Approvals, CliError> {
     let mut read = Approvals { approvals: Vec::new(), next: cursor };
     loop {
         let request = Request::Approvals(ListApprovals {
@@ -80,7 +80,7 @@ pub(super) async fn read(
             cursor: read.next.take(),
             limit: limit.saturating_sub(read.approvals.len()).max(1),
         });
-        let page = match desk.ask(&request).await? {
+        let page = match cx.ask(&request).await? {
             Reply::Approvals(page) => page,
             _ => return Err(Error::WrongAnswer.into()),
         };
@@ -99,17 +99,17 @@ fn table(page: &Approvals) -> Table {
         Column::firm("AGENT"),
         Column::stiff("TOOL"),
         Column::stiff("SINCE"),
-        Column::elastic("WHAT"),
+        Column::elastic("CALL"),
     ]);
     let now = Timestamp::now();
     for asked in &page.approvals {
         table.row([
-            Cell::new(&asked.id).part(Part::Name),
-            Cell::new(&asked.session).part(Part::Faint),
-            Cell::new(&asked.agent),
-            Cell::new(&asked.tool),
-            Cell::new(approval::since(asked, now)),
-            Cell::new(text::cut(&approval::in_short(asked), WIDEST)),
+            TableCell::new(&asked.id).part(Part::Name),
+            TableCell::new(&asked.session).part(Part::Faint),
+            TableCell::new(&asked.agent),
+            TableCell::new(&asked.tool),
+            TableCell::new(approval::since(asked, now)),
+            TableCell::new(text::cut(&approval::in_short(asked), WIDEST)),
         ]);
     }
     table

@@ -12,7 +12,7 @@ use clap::Command;
 use clap_complete::engine::{CompletionCandidate, complete};
 use clap_complete::env::EnvCompleter;
 
-use super::words::Typed;
+use super::words::PartialLine;
 
 const BASH: &str = include_str!("offshoot.bash");
 const ZSH: &str = include_str!("offshoot.zsh");
@@ -46,7 +46,7 @@ fn help(candidate: &CompletionCandidate) -> Option<String> {
 
 /// A shell that is helped.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Helped {
+pub(super) enum CompletionShell {
     /// Bash, which is answered with what it is to insert.
     Bash,
     /// Zsh, which is answered with values and what is said of them.
@@ -55,7 +55,7 @@ pub(super) enum Helped {
     Fish,
 }
 
-impl EnvCompleter for Helped {
+impl EnvCompleter for CompletionShell {
     fn name(&self) -> &'static str {
         match self {
             Self::Bash => "bash",
@@ -116,16 +116,16 @@ impl EnvCompleter for Helped {
     }
 }
 
-impl Helped {
+impl CompletionShell {
     /// What was typed, where the shell has not read it itself: bash gives the
     /// line and what breaks words, fish the word that is being typed with its
     /// quotes.
-    fn typed(self, args: &[OsString]) -> Option<Typed> {
+    fn typed(self, args: &[OsString]) -> Option<PartialLine> {
         let said = |at: usize| args.get(at).map(|arg| arg.to_string_lossy()).unwrap_or_default();
         match self {
-            Self::Bash => Some(Typed::read(&said(0), &said(1))),
+            Self::Bash => Some(PartialLine::read(&said(0), &said(1))),
             Self::Zsh => None,
-            Self::Fish => args.last().map(|last| Typed::read(&last.to_string_lossy(), "")),
+            Self::Fish => args.last().map(|last| PartialLine::read(&last.to_string_lossy(), "")),
         }
     }
 }

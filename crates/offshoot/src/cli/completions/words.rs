@@ -2,7 +2,7 @@
 
 /// A command line up to the cursor.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Typed {
+pub(super) struct PartialLine {
     /// The words, without their quotes. The last one is being typed, and may be
     /// empty.
     pub(super) words: Vec<String>,
@@ -13,7 +13,7 @@ pub(super) struct Typed {
     pub(super) stays: usize,
 }
 
-impl Typed {
+impl PartialLine {
     /// Reads a line. At `breaks` the shell begins a word of its own, which is
     /// only its own.
     pub(super) fn read(line: &str, breaks: &str) -> Self {
@@ -84,8 +84,8 @@ mod tests {
     /// Those of bash, unless somebody changes them.
     const BREAKS: &str = " \t\n\"'><=;|&(:";
 
-    fn read(line: &str) -> Typed {
-        Typed::read(line, BREAKS)
+    fn read(line: &str) -> PartialLine {
+        PartialLine::read(line, BREAKS)
     }
 
     #[test]

@@ -1,23 +1,23 @@
-//! Waiting until a daemon is gone.
+//! Waits until the process of a daemon is gone.
 
 use std::io;
 
 use offshoot_client::DaemonDir;
 
-/// A process whose end is waited for.
+/// A process to wait for.
 #[cfg(target_os = "linux")]
 pub(super) struct Process(Option<std::os::fd::OwnedFd>);
 
 #[cfg(target_os = "linux")]
 impl Process {
-    /// The process of this number, if there is one.
+    /// Opens the process with this number, if it exists.
     pub(super) fn of(pid: u32, _place: &DaemonDir) -> Self {
         use rustix::process::{Pid, PidfdFlags, pidfd_open};
         let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
         Self(pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()))
     }
 
-    /// Returns once it is gone.
+    /// Blocks until the process is gone.
     pub(super) fn gone(self) -> io::Result<()> {
         use rustix::event::{PollFd, PollFlags, poll};
         let Some(process) = self.0 else { return Ok(()) };
@@ -31,18 +31,18 @@ impl Process {
     }
 }
 
-/// Where a process cannot be held, the folder's lock tells that it is gone.
+/// The data directory's lock, which is free once the process is gone.
 #[cfg(not(target_os = "linux"))]
 pub(super) struct Process(std::path::PathBuf);
 
 #[cfg(not(target_os = "linux"))]
 impl Process {
-    /// The process that holds this folder.
+    /// Refers to the process that holds this directory.
     pub(super) fn of(_pid: u32, place: &DaemonDir) -> Self {
         Self(place.data().join("lock"))
     }
 
-    /// Returns once it is gone.
+    /// Blocks until the process is gone.
     pub(super) fn gone(self) -> io::Result<()> {
         match std::fs::File::open(&self.0) {
             Ok(lock) => lock.lock_shared(),

@@ -1,7 +1,7 @@
-//! The board of the demo: the tasks as they are, drawn while they change.
+//! The board of the demo, which shows the tasks while they change.
 //!
-//! On a terminal it is a tree that is drawn over itself; in a pipe it is a line
-//! for each change of a state, and for scripts its record.
+//! On a terminal it is a tree that is redrawn in place. In a pipe it is a line
+//! per change of state, and with `--json` the changed record.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -12,35 +12,35 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::PATIENCE;
-use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, Screen, task, text, time, tree};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, Part, Screen, task, text, time, tree};
 
-/// How often the tree is drawn again for the time that passes.
+/// The interval at which the tree is redrawn.
 const TICK: Duration = Duration::from_millis(250);
 
-/// How wide the states are.
+/// The width of the state column.
 const STATES: usize = 11;
 
-/// The tasks as they are.
+/// The tasks on the board.
 #[derive(Debug)]
 pub(super) struct Board {
     screen: Screen,
     tasks: Vec<Task>,
-    /// When each of them was last heard of.
+    /// The time of the last event of each task.
     heard: HashMap<String, Instant>,
     told: HashMap<String, (State, u32)>,
     following: Option<(JoinHandle<()>, mpsc::Receiver<Task>)>,
-    /// How many lines of it stand on the terminal.
+    /// The number of lines drawn on the terminal.
     drawn: usize,
 }
 
-/// The task of this name.
+/// Finds a task by name.
 pub(super) fn find<'a>(tasks: &'a [Task], name: &str) -> Option<&'a Task> {
     tasks.iter().find(|task| task.handle == name)
 }
 
-/// How many bytes a command has written, as far as it has reported.
+/// The number of bytes that a command has reported as written.
 pub(super) fn written(task: &Task) -> u64 {
     let report = task.progress.as_ref().map(|progress| &progress.value);
     report.and_then(|report| report["output"]["bytes"].as_u64()).unwrap_or(0)
@@ -52,12 +52,12 @@ impl Board {
         Self { screen, tasks, heard, told, following: None, drawn: 0 }
     }
 
-    /// How many tasks have not ended.
+    /// The number of live tasks.
     pub(super) fn live(&self) -> usize {
         self.tasks.iter().filter(|task| !task.state.is_terminal()).count()
     }
 
-    /// Takes everything off the board.
+    /// Clears the board.
     pub(super) fn clear(&mut self) {
         self.close();
         self.tasks.clear();
@@ -65,32 +65,32 @@ impl Board {
         self.told.clear();
     }
 
-    /// Follows what happens from now on.
-    pub(super) fn follow(&mut self, desk: &Desk) {
+    /// Follows the tasks of a session.
+    pub(super) fn follow(&mut self, cx: &CommandContext) {
         self.close();
         let (tell, told) = mpsc::channel(64);
-        let following = tokio::spawn(watch(desk.clone(), tell));
+        let following = tokio::spawn(watch(cx.clone(), tell));
         self.following = Some((following, told));
     }
 
-    /// Follows nothing any more.
+    /// Stops following.
     pub(super) fn close(&mut self) {
         if let Some((following, _)) = self.following.take() {
             following.abort();
         }
     }
 
-    /// Shows what happens until this is so.
-    pub(super) async fn until(&mut self, so: impl Fn(&[Task]) -> bool) -> Result<(), Trouble> {
+    /// Shows the tasks until a condition holds.
+    pub(super) async fn until(&mut self, so: impl Fn(&[Task]) -> bool) -> Result<(), CliError> {
         self.drawn = 0;
         self.still_until(so).await
     }
 
-    /// Shows what happens until this is so, where it was shown before.
+    /// Shows the tasks in the same place until a condition holds.
     pub(super) async fn still_until(
         &mut self,
         so: impl Fn(&[Task]) -> bool,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         let patience = tokio::time::sleep(PATIENCE);
         let mut patience = std::pin::pin!(patience);
         let mut tick = tokio::time::interval(TICK);
@@ -100,18 +100,18 @@ impl Board {
                 return Ok(());
             }
             let Some((_, told)) = &mut self.following else {
-                return Err(Trouble::failed("nobody follows what happens"));
+                return Err(CliError::failed("the board follows no session"));
             };
             tokio::select! {
                 seen = told.recv() => match seen {
                     Some(seen) => self.note(seen),
-                    None => return Err(Trouble::failed("the daemon went away unasked")),
+                    None => return Err(CliError::failed("the daemon died unexpectedly")),
                 },
                 _ = tick.tick() => {}
                 () = &mut patience => {
                     let waited = PATIENCE.as_secs();
-                    return Err(Trouble::failed(format!("nothing came of it in {waited} seconds"))
-                        .hint("try again when the machine has less to do"));
+                    return Err(CliError::failed(format!("this step did not finish within {waited} seconds"))
+                        .hint("try again when the machine is less busy"));
                 }
             }
         }
@@ -126,11 +126,11 @@ impl Board {
         self.tasks.sort_by(|a, b| a.id.cmp(&b.id));
     }
 
-    fn draw(&mut self) -> Result<(), Trouble> {
-        match (self.screen.form, self.screen.width) {
-            (Form::People, Some(width)) => self.draw_tree(width),
-            (Form::People, None) => self.draw_changes(),
-            (Form::Json, _) => {
+    fn draw(&mut self) -> Result<(), CliError> {
+        match (self.screen.format, self.screen.width) {
+            (Format::Text, Some(width)) => self.draw_tree(width),
+            (Format::Text, None) => self.draw_changes(),
+            (Format::Json, _) => {
                 let screen = self.screen;
                 let mut changed = self.changed().into_iter();
                 changed.try_for_each(|task| screen.json_line(&serde_json::json!({ "task": task })))
@@ -138,7 +138,7 @@ impl Board {
         }
     }
 
-    /// The tasks whose state is another than the one that was told.
+    /// The tasks whose state differs from the printed one.
     fn changed(&mut self) -> Vec<&Task> {
         let mut changed = Vec::new();
         for task in &self.tasks {
@@ -150,7 +150,7 @@ impl Board {
         changed
     }
 
-    fn draw_tree(&mut self, width: usize) -> Result<(), Trouble> {
+    fn draw_tree(&mut self, width: usize) -> Result<(), CliError> {
         let mut shown = match self.drawn {
             0 => String::new(),
             lines => format!("\u{1b}[{lines}A"),
@@ -181,26 +181,25 @@ impl Board {
         format!("{handle:<10}{state}{age:>6}  {}", colour.paint(Part::Faint, what))
     }
 
-    /// What a task does, or has come to. Of an agent it is known whom it waits
-    /// for.
+    /// The status of a task; for a waiting agent, the number of its live children.
     fn what(&self, task: &Task) -> String {
         let child = |other: &&Task| other.lineage.parent.as_ref() == Some(&task.id);
         let out = self.tasks.iter().filter(child).filter(|child| !child.state.is_terminal());
         match (&task.agent, task.state, out.count()) {
-            (Some(_), State::Waiting, 1) => "waits for 1 that it sent off".to_owned(),
-            (Some(_), State::Waiting, out @ 2..) => format!("waits for {out} that it sent off"),
+            (Some(_), State::Waiting, 1) => "waits for 1 child".to_owned(),
+            (Some(_), State::Waiting, out @ 2..) => format!("waits for {out} children"),
             _ => what(task),
         }
     }
 
-    /// How old a task is by now, in milliseconds.
+    /// The current age of a task, in milliseconds.
     fn age(&self, task: &Task) -> u64 {
         let heard = self.heard.get(&task.id).filter(|_| !task.state.is_terminal());
         let since = heard.map_or(0, |heard| heard.elapsed().as_millis());
         task.age_ms.saturating_add(u64::try_from(since).unwrap_or(u64::MAX))
     }
 
-    fn draw_changes(&mut self) -> Result<(), Trouble> {
+    fn draw_changes(&mut self) -> Result<(), CliError> {
         let screen = self.screen;
         let mut shown = String::new();
         for task in self.changed() {
@@ -219,7 +218,7 @@ impl Board {
     }
 }
 
-/// What a task does, or has come to.
+/// The status or the result of a task.
 fn what(task: &Task) -> String {
     let wrote = || {
         let report = task.progress.as_ref().map(|progress| &progress.value);
@@ -232,19 +231,19 @@ fn what(task: &Task) -> String {
     }
 }
 
-/// Tells of every task: as they are, and whenever something happens to them.
-async fn watch(desk: Desk, tell: mpsc::Sender<Task>) {
-    let events = Request::Events { session: desk.session.clone(), cursor: None };
-    let Ok(mut events) = desk.client.follow(&events).await else { return };
-    // What happens from here on is told; what was before is listed.
+/// Sends the record of every task, now and after each event.
+async fn watch(cx: CommandContext, tell: mpsc::Sender<Task>) {
+    let events = Request::Events { session: cx.session.clone(), cursor: None };
+    let Ok(mut events) = cx.client.follow(&events).await else { return };
+    // Events cover the time from here on; the list covers the time before.
     let list = ListTasks {
-        session: Some(desk.session.clone()),
+        session: Some(cx.session.clone()),
         scope: Scope::All,
         states: Vec::new(),
         cursor: None,
         limit: 100,
     };
-    if let Ok(Reply::Tasks(listed)) = desk.client.ask(&Request::List(list)).await {
+    if let Ok(Reply::Tasks(listed)) = cx.client.ask(&Request::List(list)).await {
         for task in listed.tasks.into_iter().rev() {
             if tell.send(task).await.is_err() {
                 return;

@@ -1,12 +1,12 @@
-//! The folder that the agents of the demo count. The demo makes it itself, so
-//! what is in it is the same everywhere, and known before anybody counts.
+//! The directory that the agents of the demo count. The demo creates it, so its
+//! totals are known.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 
-/// What there is in a folder.
+/// The totals of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Figures {
     files: u64,
@@ -25,30 +25,30 @@ impl AddAssign for Figures {
 }
 
 impl fmt::Display for Figures {
-    /// As the offline model says it.
+    /// Formats the totals as the offline model does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { files, folders, bytes, lines } = self;
         write!(f, "{files} files, {folders} folders, {bytes} bytes, {lines} lines")
     }
 }
 
-/// A folder with folders in it.
+/// A directory with subdirectories.
 #[derive(Debug)]
 pub(super) struct Project {
-    /// Where it is.
+    /// Its path.
     pub(super) folder: PathBuf,
-    /// What was put into each folder in it.
+    /// The totals of each subdirectory.
     pub(super) parts: BTreeMap<&'static str, Figures>,
-    /// What was put into it altogether.
+    /// The totals of the whole directory.
     pub(super) whole: Figures,
 }
 
-/// The folders, how many there are in each, and how many files in each of those.
+/// The subdirectories, the directories in each, and the files in each of those.
 const PLAN: [(&str, u64, u64); 5] =
     [("docs", 3, 7), ("letters", 12, 9), ("music", 4, 25), ("src", 6, 14), ("tests", 2, 31)];
 
 impl Project {
-    /// Makes it in this folder.
+    /// Creates the project in a directory.
     pub(super) fn make(within: &Path) -> std::io::Result<Self> {
         let folder = within.join("project");
         std::fs::create_dir(&folder)?;
@@ -73,7 +73,7 @@ impl Project {
         Ok(Self { folder, parts, whole })
     }
 
-    /// Whether an answer gives every figure as it is.
+    /// Whether an answer has all totals.
     pub(super) fn is_counted_by(&self, answer: &str) -> bool {
         let said = |line: String| answer.lines().any(|said| said.trim() == line);
         said(format!("Here: {}", self.whole))
@@ -81,7 +81,7 @@ impl Project {
     }
 }
 
-/// Writes a file of so many lines.
+/// Writes a file with this number of lines.
 fn write(path: &Path, lines: u64) -> std::io::Result<Figures> {
     let text: String = (1..=lines).map(|line| format!("{line} of {lines}\n")).collect();
     std::fs::write(path, &text)?;

@@ -1,4 +1,4 @@
-//! What the demo has proved: each claim was looked at, and may turn out wrong.
+//! The claims of the demo. Each one is checked and may fail.
 
 mod agents;
 mod commands;
@@ -11,11 +11,11 @@ use offshoot_client::wire::{
 
 use super::Stage;
 use super::agents::Team;
-use crate::cli::desk::{Desk, waited_of};
-use crate::cli::show::{Form, Part, Screen, size, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::{CommandContext, wait_reply};
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, Part, Screen, size, text};
 
-/// What was looked at, and whether it held.
+/// The checked claims.
 #[derive(Debug, Default)]
 pub(super) struct Proof {
     agents: Claims,
@@ -33,17 +33,17 @@ impl Claims {
 }
 
 impl Proof {
-    /// Looks at what the story claims.
-    pub(super) async fn look(stage: &mut Stage, team: &Team) -> Result<Self, Trouble> {
+    /// Checks the claims of all acts.
+    pub(super) async fn look(stage: &mut Stage, team: &Team) -> Result<Self, CliError> {
         let mut proof = Self::default();
         agents::look(&mut proof.agents, stage, team).await?;
         let claims = &mut proof.others;
         commands::look(claims, stage).await?;
         let mut sent: Vec<String> = stage.cast.iter().map(|task| task.id.clone()).collect();
         sent.push(team.lead.id.clone());
-        stage.desk.acknowledge(sent.clone()).await;
+        stage.cx.acknowledge(sent.clone()).await;
         let (results, unread) = (size::count(sent.len() as u64, "result"), unread(stage).await?);
-        claims.add(unread == 0, format!("{results} delivered here, {unread} unread"));
+        claims.add(unread == 0, format!("{results} delivered, {unread} unread"));
         if let Some(left) = processes_of(&sent) {
             let left_running = size::many(left as u64, "process", "processes");
             claims.add(left == 0, format!("{left_running} left running"));
@@ -51,12 +51,12 @@ impl Proof {
         Ok(proof)
     }
 
-    /// Looks at what only the store tells, once the daemon has ended.
+    /// Checks the claims about the store, once the daemon has ended.
     pub(super) async fn look_into_store(
         &mut self,
         stage: &Stage,
         team: &Team,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), CliError> {
         agents::read(&mut self.agents, stage.folder(), team).await
     }
 
@@ -64,14 +64,14 @@ impl Proof {
         self.agents.0.iter().chain(&self.others.0)
     }
 
-    /// Whether everything held.
+    /// Whether all claims hold.
     pub(super) fn holds(&self) -> bool {
         self.claims().all(|(_, holds)| *holds)
     }
 
-    /// Says what was proved.
-    pub(super) fn show(&self, screen: Screen) -> Result<(), Trouble> {
-        if screen.form == Form::People {
+    /// Prints the claims.
+    pub(super) fn show(&self, screen: Screen) -> Result<(), CliError> {
+        if screen.format == Format::Text {
             return screen.say(&self.render(screen));
         }
         for (claim, holds) in self.claims() {
@@ -82,7 +82,7 @@ impl Proof {
 
     fn render(&self, screen: Screen) -> String {
         let colour = screen.out;
-        let mut shown = format!("\n{}\n", colour.paint(Part::Name, "What was just proved"));
+        let mut shown = format!("\n{}\n", colour.paint(Part::Name, "Verified in this run"));
         for (claim, holds) in self.claims() {
             let mark = match holds {
                 true => colour.paint(Part::State(State::Completed), "✓"),
@@ -90,7 +90,7 @@ impl Proof {
             };
             let claim = match holds {
                 true => claim.clone(),
-                false => format!("this did not hold: {claim}"),
+                false => format!("failed: {claim}"),
             };
             let claim = match screen.width {
                 Some(columns) => text::wrapped(&claim, columns, "    "),
@@ -102,10 +102,10 @@ impl Proof {
     }
 }
 
-/// These tasks, which have ended.
-async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
+/// Reads the records of ended tasks.
+async fn ended(cx: &CommandContext, tasks: &[String]) -> Result<Vec<Task>, CliError> {
     let wait = WaitTasks {
-        session: desk.session.clone(),
+        session: cx.session.clone(),
         tasks: tasks.to_vec(),
         mode: WaitMode::All,
         timeout_ms: Some(0),
@@ -113,35 +113,34 @@ async fn ended(desk: &Desk, tasks: &[String]) -> Result<Vec<Task>, Trouble> {
         on_missing: OnMissing::Wait,
         on_approval: OnApproval::Return,
     };
-    let waited = waited_of(desk.ask(&Request::Wait(wait)).await?)?;
+    let waited = wait_reply(cx.ask(&Request::Wait(wait)).await?)?;
     Ok(waited.into_iter().map(|waited| waited.task).collect())
 }
 
-/// All tasks of a session.
-async fn listed(desk: &Desk) -> Result<Vec<Task>, Trouble> {
+/// Lists all tasks of a session.
+async fn listed(cx: &CommandContext) -> Result<Vec<Task>, CliError> {
     let list = ListTasks {
-        session: Some(desk.session.clone()),
+        session: Some(cx.session.clone()),
         scope: Scope::All,
         states: Vec::new(),
         cursor: None,
         limit: 1_000,
     };
-    match desk.ask(&Request::List(list)).await? {
+    match cx.ask(&Request::List(list)).await? {
         Reply::Tasks(page) => Ok(page.tasks),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
-/// How many results nobody has read.
-async fn unread(stage: &Stage) -> Result<u64, Trouble> {
-    match stage.desk.ask(&Request::Sessions { cursor: None, limit: 100 }).await? {
+/// The number of unread results.
+async fn unread(stage: &Stage) -> Result<u64, CliError> {
+    match stage.cx.ask(&Request::Sessions { cursor: None, limit: 100 }).await? {
         Reply::Sessions(page) => Ok(page.sessions.iter().map(|session| session.unread).sum()),
         _ => Err(Error::WrongAnswer.into()),
     }
 }
 
-/// How many processes carry the mark of one of these tasks, where the platform
-/// tells.
+/// The number of processes that carry the mark of one of these tasks, if known.
 fn processes_of(tasks: &[String]) -> Option<usize> {
     let entries = std::fs::read_dir("/proc").ok()?;
     let environments =

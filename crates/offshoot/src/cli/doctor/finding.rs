@@ -1,61 +1,61 @@
-//! What the doctor finds: odd, or wrong, and the way out.
+//! Findings of the doctor: warnings and errors, each with a hint.
 
 use serde::Serialize;
 
+use crate::cli::error::CliError;
 use crate::cli::show::{Colour, Part, text};
-use crate::cli::trouble::Trouble;
 
-/// Something that is not as it should be.
+/// One finding.
 #[derive(Debug, Serialize)]
 pub(super) struct Finding {
     level: Level,
     about: &'static str,
     text: String,
-    way_out: Option<String>,
+    hint: Option<String>,
 }
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Level {
-    /// It works all the same.
-    Odd,
-    /// It does not work.
-    Wrong,
+    /// A warning: Offshoot works.
+    Warning,
+    /// An error: Offshoot does not work.
+    Error,
 }
 
 impl Finding {
-    /// Something that is odd, and works.
-    pub(super) fn odd(about: &'static str, text: impl Into<String>) -> Self {
-        Self { level: Level::Odd, about, text: text.into(), way_out: None }
+    /// Makes a warning.
+    pub(super) fn warning(about: &'static str, text: impl Into<String>) -> Self {
+        Self { level: Level::Warning, about, text: text.into(), hint: None }
     }
 
-    /// Something that does not work.
-    pub(super) fn wrong(about: &'static str, text: impl Into<String>) -> Self {
-        Self { level: Level::Wrong, ..Self::odd(about, text) }
+    /// Makes an error.
+    pub(super) fn error(about: &'static str, text: impl Into<String>) -> Self {
+        Self { level: Level::Error, ..Self::warning(about, text) }
     }
 
-    /// This finding, with what to do about it.
-    pub(super) fn way_out(mut self, way_out: impl Into<String>) -> Self {
-        self.way_out = Some(way_out.into());
+    /// Adds a hint.
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
         self
     }
 
-    /// An error.
-    pub(super) fn of_trouble(about: &'static str, trouble: &Trouble) -> Self {
-        match trouble {
-            Trouble::ReaderGone => Self::wrong(about, "the output was closed"),
-            Trouble::Told { fault, .. } => {
+    /// Makes a finding of an error of the program.
+    pub(super) fn of_error(about: &'static str, error: &CliError) -> Self {
+        match error {
+            CliError::ReaderGone => Self::error(about, "the output was closed"),
+            CliError::Report { fault, .. } => {
                 let said: Vec<&str> = std::iter::once(fault.message.as_str())
                     .chain(fault.causes.iter().map(String::as_str))
                     .collect();
-                Self { way_out: fault.hint.clone(), ..Self::wrong(about, said.join(": ")) }
+                Self { hint: fault.hint.clone(), ..Self::error(about, said.join(": ")) }
             }
         }
     }
 }
 
-/// All that was found.
+/// All findings.
 #[derive(Debug, Default, Serialize)]
 #[serde(transparent)]
 pub(super) struct Findings {
@@ -63,17 +63,17 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Adds one.
+    /// Adds a finding.
     pub(super) fn add(&mut self, finding: Finding) {
         self.found.push(finding);
     }
 
-    /// Whether something does not work.
-    pub(super) fn anything_wrong(&self) -> bool {
-        self.found.iter().any(|finding| finding.level == Level::Wrong)
+    /// Whether there is an error.
+    pub(super) fn has_errors(&self) -> bool {
+        self.found.iter().any(|finding| finding.level == Level::Error)
     }
 
-    /// The findings, or that all is well.
+    /// Formats the findings.
     pub(super) fn render(&self, colour: Colour) -> String {
         if self.found.is_empty() {
             return "all is well\n".to_owned();
@@ -81,14 +81,14 @@ impl Findings {
         let mut shown = String::new();
         for finding in &self.found {
             let (part, word) = match finding.level {
-                Level::Odd => (Part::Hint, "odd"),
-                Level::Wrong => (Part::Bad, "wrong"),
+                Level::Warning => (Part::Hint, "warning"),
+                Level::Error => (Part::Bad, "error"),
             };
             let word = colour.paint(part, word);
             shown.push_str(&format!("{word}: {}: {}\n", finding.about, text::line(&finding.text)));
-            if let Some(way_out) = &finding.way_out {
-                let label = colour.paint(Part::Hint, "way out");
-                shown.push_str(&format!("  {label}: {}\n", text::line(way_out)));
+            if let Some(hint) = &finding.hint {
+                let label = colour.paint(Part::Hint, "hint");
+                shown.push_str(&format!("  {label}: {}\n", text::line(hint)));
             }
         }
         shown
@@ -100,16 +100,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_found_is_told_with_the_way_out() {
+    fn a_finding_is_printed_with_its_hint() {
         let mut findings = Findings::default();
         assert_eq!(findings.render(Colour::Plain), "all is well\n");
-        findings.add(Finding::odd("data", "others may read it").way_out("chmod 700"));
-        assert!(!findings.anything_wrong());
-        findings.add(Finding::wrong("data", "it is\u{1b}[2J read-only"));
-        assert!(findings.anything_wrong());
+        findings.add(Finding::warning("data", "others may read it").hint("chmod 700"));
+        assert!(!findings.has_errors());
+        findings.add(Finding::error("data", "it is\u{1b}[2J read-only"));
+        assert!(findings.has_errors());
         assert_eq!(
             findings.render(Colour::Plain),
-            "odd: data: others may read it\n  way out: chmod 700\nwrong: data: it is read-only\n"
+            "warning: data: others may read it\n  hint: chmod 700\nerror: data: it is read-only\n"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The log of a daemon that does not run: its end, read from the file.
+//! The end of the log of a daemon that does not run.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -8,16 +8,16 @@ use jiff::Timestamp;
 use offshoot_client::LONGEST_SHUTDOWN;
 use offshoot_client::wire::LogFile;
 
-/// How much of the end is looked at.
+/// The number of bytes read from the end of the log.
 const END: u64 = 16 << 10;
 
-/// How many lines are shown.
+/// The number of lines shown.
 const LINES: usize = 5;
 
-/// After how many seconds a daemon that ends should have.
+/// The longest time that a daemon takes to end, in seconds.
 const PATIENCE: i64 = LONGEST_SHUTDOWN.as_secs().cast_signed() + 5;
 
-/// The last lines of the log in this folder, if there is one.
+/// Reads the last lines of the log, if there is one.
 pub(super) fn read(folder: &Path) -> Option<LogFile> {
     let path = folder.join("daemon.log");
     let mut file = File::open(&path).ok()?;
@@ -31,23 +31,22 @@ pub(super) fn read(folder: &Path) -> Option<LogFile> {
     Some(LogFile { path: super::shown(&path), bytes, last })
 }
 
-/// What a log says last of its daemon.
+/// The last event that a log has of its daemon.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Last {
-    /// It began to end, has not ended, and is not late.
+pub(super) enum LastEntry {
+    /// The daemon is shutting down, and not late.
     Ends,
-    /// It could not run, for this reason.
+    /// The daemon could not run, for this reason.
     CannotRun(String),
-    /// Neither.
+    /// Anything else.
     Otherwise,
 }
 
-impl Last {
-    /// What this log says last. What a daemon warns of while it ends stands
-    /// behind its beginning to.
+impl LastEntry {
+    /// Reads the last event. Warnings during a shutdown follow its first line.
     pub(super) fn of(log: &LogFile, now: Timestamp) -> Self {
         let mut steps = log.last.iter().rev().filter_map(|line| {
-            // A time and a level come first.
+            // A line starts with a time and a level.
             let (at, said) = line.split_once(' ')?;
             let late = || Some(now.duration_since(at.parse().ok()?).as_secs() > PATIENCE);
             Some(match said.trim_start().split_once(' ')? {
@@ -72,27 +71,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_became_of_a_daemon_is_read_from_its_end() {
+    fn the_last_event_is_read_from_the_log() {
         let last_at = |now: &str, lines: &[&str]| {
             let last = lines.iter().map(|line| format!("2026-01-02T03:04:05Z {line}")).collect();
             let log = LogFile { path: "daemon.log".into(), bytes: 1, last };
-            Last::of(&log, now.parse().unwrap())
+            LastEntry::of(&log, now.parse().unwrap())
         };
         let last = |lines: &[&str]| last_at("2026-01-02T03:04:35Z", lines);
         let ends = [" INFO listening pid=1", " INFO the daemon ends why=\"SIGTERM\""];
-        assert_eq!(last(&ends), Last::Ends);
-        assert_eq!(last_at("2026-01-02T03:05:35Z", &ends), Last::Otherwise, "it hangs");
+        assert_eq!(last(&ends), LastEntry::Ends);
+        assert_eq!(last_at("2026-01-02T03:05:35Z", &ends), LastEntry::Otherwise, "it hangs");
         assert_eq!(
             last(&[ends.as_slice(), &[" WARN some bodies did not go"]].concat()),
-            Last::Ends
+            LastEntry::Ends
         );
         let ended = [ends.as_slice(), &[" INFO the daemon has ended"]].concat();
-        assert_eq!(last(&ended), Last::Otherwise);
+        assert_eq!(last(&ended), LastEntry::Otherwise);
         assert_eq!(
             last(&[ended.as_slice(), &["ERROR the daemon cannot run fault=no room"]].concat()),
-            Last::CannotRun("no room".into())
+            LastEntry::CannotRun("no room".into())
         );
-        assert_eq!(last(&[]), Last::Otherwise);
+        assert_eq!(last(&[]), LastEntry::Otherwise);
     }
 
     #[test]

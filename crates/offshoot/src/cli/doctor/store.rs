@@ -1,4 +1,4 @@
-//! The store: whether it is sound, and its repair.
+//! The doctor's check and repair of the store.
 
 use offshoot_client::wire::{Code, Reply, Request};
 use offshoot_client::{Client, DaemonDir, DirLookup, Error};
@@ -7,75 +7,75 @@ use offshoot_sqlite::{Loss, RepairReport, RepairResult, Sqlite};
 use serde_json::json;
 
 use super::finding::{Finding, Findings};
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::globals::Globals;
-use crate::cli::show::{Form, Screen, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::{Format, Screen, text};
 
-/// Has the daemon read its whole store.
+/// Asks the daemon to check its store.
 pub(super) async fn ask(client: &Client, findings: &mut Findings) {
     match client.ask(&Request::Check).await {
         Ok(Reply::Done) => {}
         // A daemon of an older version.
         Err(Error::Refused(fault)) if fault.code == Code::BadRequest => {
             let text = "the daemon is too old to check its store";
-            let way_out = "end it with `offshoot daemon stop` and run this again";
-            findings.add(Finding::odd("store", text).way_out(way_out));
+            let hint = "end it with `offshoot daemon stop` and run this again";
+            findings.add(Finding::warning("store", text).hint(hint));
         }
-        Ok(_) => findings.add(Finding::of_trouble("store", &Error::WrongAnswer.into())),
+        Ok(_) => findings.add(Finding::of_error("store", &Error::WrongAnswer.into())),
         Err(error) => findings.add(damaged(error.into())),
     }
 }
 
-/// Reads the whole store of a directory that no process holds.
+/// Checks the store of a data directory that no process holds.
 pub(super) fn look(place: &DaemonDir, findings: &mut Findings) -> Result<(), Finding> {
     let missing = match offshoot_daemon::check_store(place) {
         Ok(StoreCheck::Sound { missing }) => missing,
         Ok(StoreCheck::Damaged(fault)) => return Err(damaged(fault.into())),
-        // A repair would be refused for the same reason, which says what to do.
-        Err(fault) => return Err(Finding::of_trouble("store", &fault.into())),
+        // A repair would fail with the same error, which has a hint.
+        Err(fault) => return Err(Finding::of_error("store", &fault.into())),
     };
     if missing > 0 {
         let text = format!("{missing} large values that records refer to are missing in `blobs`");
-        let way_out = "restore them from a backup; the tasks themselves are complete";
-        findings.add(Finding::odd("store", text).way_out(way_out));
+        let hint = "restore them from a backup; the tasks themselves are complete";
+        findings.add(Finding::warning("store", text).hint(hint));
     }
     Ok(())
 }
 
-fn damaged(trouble: Trouble) -> Finding {
-    let way_out = "restore the data directory from a backup, or run `offshoot doctor --repair`, \
+fn damaged(error: CliError) -> Finding {
+    let hint = "restore the data directory from a backup, or run `offshoot doctor --repair`, \
                    which saves what can be read; nothing is written to a damaged store";
-    Finding::of_trouble("store", &trouble.hint(way_out))
+    Finding::of_error("store", &error.hint(hint))
 }
 
-/// Saves what can be read of a damaged store into a new one.
-pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, Trouble> {
-    let (repaired, report) = match globals.seek()? {
+/// Rebuilds a damaged store from its readable data.
+pub(super) async fn repair(globals: &Globals, screen: Screen) -> Result<Exit, CliError> {
+    let (repaired, report) = match globals.look_up()? {
         DirLookup::Missing(_) => (RepairResult::Sound, None),
         DirLookup::Found(place) => {
             let repaired = offshoot_daemon::repair(&place).await.map_err(|fault| {
                 let locked = fault.code == Code::Locked;
-                let way_out = "end the daemon with `offshoot daemon stop`, and repeat this";
-                let trouble = Trouble::from(fault);
-                if locked { trouble.hint(way_out) } else { trouble }
+                let hint = "end the daemon with `offshoot daemon stop`, and repeat this";
+                let error = CliError::from(fault);
+                if locked { error.hint(hint) } else { error }
             })?;
             (repaired, Sqlite::at(place.data()).latest_report())
         }
     };
-    match (screen.form, &repaired) {
-        (Form::People, RepairResult::Rebuilt(rebuilt)) => screen.say(&render(rebuilt))?,
-        (Form::People, _) => {
-            let mut said = "the store is sound; nothing was changed\n".to_owned();
+    match (screen.format, &repaired) {
+        (Format::Text, RepairResult::Rebuilt(rebuilt)) => screen.say(&render(rebuilt))?,
+        (Format::Text, _) => {
+            let mut said = "the store is sound; nothing to repair\n".to_owned();
             if let Some(report) = report {
                 let report = report.to_string_lossy();
                 let line = text::line(&report);
-                said.push_str(&format!("what the last repair saved and lost is in {line}\n"));
+                said.push_str(&format!("the report of the last repair is {line}\n"));
             }
             screen.say(&said)?;
         }
-        (Form::Json, RepairResult::Rebuilt(rebuilt)) => screen.json(&value(rebuilt))?,
-        (Form::Json, _) => screen.json(&json!({ "repaired": false }))?,
+        (Format::Json, RepairResult::Rebuilt(rebuilt)) => screen.json(&value(rebuilt))?,
+        (Format::Json, _) => screen.json(&json!({ "repaired": false }))?,
     }
     Ok(Exit::Done)
 }

@@ -9,7 +9,7 @@ use offshoot_client::wire::{
     Block, CallRefusal, Reply, Request, Tail, TailMode, TailStart, Task, TaskName,
 };
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
 use crate::cli::show::approval;
 
 /// What an answer of a model ends with.
@@ -20,11 +20,11 @@ const RUNNING: &str = "running";
 
 /// How far the conversations of agents were read.
 #[derive(Debug, Default)]
-pub(super) struct Refusals(HashMap<String, Read>);
+pub(super) struct Refusals(HashMap<String, ReadPosition>);
 
 /// How far a conversation was read, and the calls in it without a result.
 #[derive(Debug, Default)]
-struct Read {
+struct ReadPosition {
     next: u64,
     calls: VecDeque<String>,
     /// Whether these are all calls of their answer.
@@ -33,7 +33,7 @@ struct Read {
 
 /// What a conversation tells.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ConversationEvent {
     /// A call was not made.
     Refusal(Refusal),
     /// The turn has ended, and this is still running, in words.
@@ -54,18 +54,22 @@ pub(super) struct Refusal {
 impl Refusals {
     /// Of an agent with so many blocks in its conversation only what comes after.
     pub(super) fn after(task: &str, blocks: u64) -> Self {
-        let read = Read { next: blocks, ..Read::default() };
+        let read = ReadPosition { next: blocks, ..ReadPosition::default() };
         Self(HashMap::from([(task.to_owned(), read)]))
     }
 
     /// What an agent's conversation tells since it was last looked at. What cannot
     /// be read is left out: it is in the conversation.
-    pub(super) async fn look(&mut self, desk: &Desk, task: &Task) -> Vec<Found> {
+    pub(super) async fn look(
+        &mut self,
+        cx: &CommandContext,
+        task: &Task,
+    ) -> Vec<ConversationEvent> {
         let read = self.0.entry(task.id.clone()).or_default();
         let reading = TailStart::From(read.next);
         let named = TaskName { session: task.session.clone(), task: task.id.clone() };
         let tail = Tail { task: named, reading, following: TailMode::Stop };
-        let Ok(mut stream) = desk.client.follow(&Request::Tail(tail)).await else {
+        let Ok(mut stream) = cx.client.follow(&Request::Tail(tail)).await else {
             return Vec::new();
         };
         let mut found = Vec::new();
@@ -88,9 +92,9 @@ impl Refusals {
     }
 }
 
-impl Read {
+impl ReadPosition {
     /// What a block tells. Results stand in the order of their calls.
-    fn take(&mut self, block: Block) -> Option<Found> {
+    fn take(&mut self, block: Block) -> Option<ConversationEvent> {
         match block.kind.as_str() {
             "tool_use" => {
                 if std::mem::take(&mut self.is_whole) {
@@ -99,8 +103,12 @@ impl Read {
                 self.calls.push_back(block.text);
                 None
             }
-            "tool_result" => refusal(block, self.calls.pop_front().as_deref()).map(Found::Refusal),
-            "other" if block.name.as_deref() == Some(RUNNING) => Some(Found::Running(block.text)),
+            "tool_result" => {
+                refusal(block, self.calls.pop_front().as_deref()).map(ConversationEvent::Refusal)
+            }
+            "other" if block.name.as_deref() == Some(RUNNING) => {
+                Some(ConversationEvent::Running(block.text))
+            }
             _ => {
                 self.is_whole |= block.name.as_deref() == Some(ANSWERED);
                 None
@@ -134,9 +142,9 @@ mod tests {
         Block { refused, ..block("tool_result", "The call was not made.") }
     }
 
-    fn refused(found: Option<Found>) -> Refusal {
+    fn refused(found: Option<ConversationEvent>) -> Refusal {
         match found {
-            Some(Found::Refusal(refusal)) => refusal,
+            Some(ConversationEvent::Refusal(refusal)) => refusal,
             other => panic!("{other:?}"),
         }
     }
@@ -146,22 +154,22 @@ mod tests {
         let posing = "The call was not made: write needs approval for this, and there is no approver, so \
                       it is denied.";
         for kind in ["tool_result", "user", "notice"] {
-            assert_eq!(Read::default().take(block(kind, posing)), None, "{kind}");
+            assert_eq!(ReadPosition::default().take(block(kind, posing)), None, "{kind}");
         }
-        let found = refused(Read::default().take(denied()));
+        let found = refused(ReadPosition::default().take(denied()));
         assert_eq!(found.refused.why, "a rule forbids it");
     }
 
     #[test]
     fn what_still_runs_when_a_turn_ends_is_told() {
         let running = Block { name: Some(RUNNING.into()), ..block("other", "Still running: a") };
-        let found = Some(Found::Running("Still running: a".to_owned()));
-        assert_eq!(Read::default().take(running), found);
+        let found = Some(ConversationEvent::Running("Still running: a".to_owned()));
+        assert_eq!(ReadPosition::default().take(running), found);
     }
 
     #[test]
     fn a_person_reads_what_the_agent_would_have_done() {
-        let mut read = Read::default();
+        let mut read = ReadPosition::default();
         let said =
             ["a.txt", "b.txt"].map(|path| format!(r#"{{"content": "x", "path": "{path}"}}"#));
         for call in &said {

@@ -1,4 +1,4 @@
-//! What an agent and those it sent off are doing, one line at a time.
+//! Prints the progress of an agent and its children, one line per event.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -9,85 +9,82 @@ use offshoot_client::wire::{State, Task};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::time::Instant;
 
-use super::glimpse::Glimpses;
 use super::refusals::{Refusal, Refusals};
-use super::watch::{Event, watch};
-use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, size, task, text, time};
+use super::snapshots::TaskSnapshots;
+use super::watch::{RunEvent, watch};
+use crate::cli::context::CommandContext;
+use crate::cli::show::{Format, Part, size, task, text, time};
 
-/// How many columns of what a task is for are shown.
+/// The width of a task's purpose.
 const SHOWN: usize = 60;
 
-/// How many of what went wrong.
+/// The width of an error.
 const WRONG: usize = 300;
 
-/// How much of a question, in characters.
+/// The maximum length of a question, in characters.
 const ASKED: usize = 2_000;
 
-/// What is said once to whoever could have had agents ask, or ask less.
-const ADVICE: &str = "nobody is asked here: --ask person waits for `offshoot approve`, --mode auto \
-                      allows what is not guarded";
+/// The hint that is printed once when requests are denied without a terminal.
+const ADVICE: &str = "requests are denied here: with --ask person they wait for `offshoot \
+                      approve`, and --mode auto allows all but guarded actions";
 
-/// How long more of it is waited for once the lead has ended.
+/// The time to wait for the remaining events once the lead has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// After how long a silence it is said who is at work, at first.
+/// The first silence after which the running agents are listed.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How long what one task tells of its model is not told again of others.
+/// The time for which the same model delay of other tasks is not repeated.
 const SAME: Duration = Duration::from_secs(2);
 
-/// Of how many ended tasks it is known that they were told of. What is told of
-/// one comes soon after its end.
+/// The number of ended tasks that are remembered as printed.
 const ENDED: usize = 1_024;
 
-/// Tells on the standard error what happens in a session.
+/// Prints the events of a session on the standard error.
 pub(super) struct Ticker {
-    desk: Desk,
+    cx: CommandContext,
     lead: String,
-    events: Receiver<Event>,
-    /// Whether nothing more is told of what happens.
+    events: Receiver<RunEvent>,
+    /// Whether the stream of events has ended.
     is_over: bool,
-    seen: HashMap<String, Seen>,
-    /// Those of them that have ended, oldest first.
+    seen: HashMap<String, LastSeen>,
+    /// The ended tasks, oldest first.
     ended: VecDeque<String>,
-    /// Whether the lead has, by what was told.
+    /// Whether the end of the lead was printed.
     has_ended: bool,
-    /// Whether it was said that something is missing, and nothing was told of the
-    /// lead since.
+    /// Whether events are missing since the last one of the lead.
     has_missed: bool,
-    live: Glimpses,
-    /// What was spent of the lead's budget, if it has one.
+    live: TaskSnapshots,
+    /// The spent part of the lead's budget, if it has one.
     spent: Option<String>,
-    /// What was told last of a model that does not answer.
-    delay: Option<Told>,
-    /// Whether it was said how more could be allowed.
+    /// The last printed model delay.
+    delay: Option<DelayNotice>,
+    /// Whether the hint about approvals was printed.
     has_advised: bool,
     began: Instant,
-    /// When it is said who is at work if nothing else is to be said.
+    /// The time at which the running agents are listed.
     due: Instant,
     silence: Duration,
 }
 
-/// What is known of a task to whoever reads along.
+/// The last printed state of a task.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct LastSeen {
     state: Option<State>,
     delay: Option<ModelDelay>,
     question: Option<u32>,
 }
 
-/// A delay that was told, of which task and when.
+/// A model delay that was printed, with its task and time.
 #[derive(Debug)]
-struct Told {
+struct DelayNotice {
     task: String,
     delay: ModelDelay,
     at: Instant,
 }
 
-impl Told {
-    /// Whether another task tells of the same: all who share a provider fail or
-    /// wait together.
+impl DelayNotice {
+    /// Whether another task reports the same delay, because it uses the same provider.
     fn is_same(&self, task: &str, delay: &ModelDelay) -> bool {
         let until = self.delay.until.zip(delay.until);
         let together = until.is_some_and(|(a, b)| a.max(b).since(a.min(b)) <= SAME);
@@ -98,31 +95,31 @@ impl Told {
     }
 }
 
-/// What comes of what happened.
+/// Whether the run can progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
-    /// It goes on.
-    Goes,
-    /// Nothing goes on before a person answers a question.
+pub(super) enum RunStatus {
+    /// The run goes on.
+    Progressing,
+    /// Every task waits for an answer of the user.
     Standstill,
 }
 
 impl Ticker {
-    /// Tells of the session of this task, whose conversation had so many blocks
-    /// before. Scripts are told only of what keeps them waiting, and of what is
-    /// refused.
-    pub(super) fn new(desk: &Desk, lead: &Task, before: u64) -> Self {
+    /// Follows the run of this task, whose conversation had `before` blocks.
+    ///
+    /// With `--json`, only delays and refused calls are printed.
+    pub(super) fn new(cx: &CommandContext, lead: &Task, before: u64) -> Self {
         let (told, events) = channel(64);
         let refusals = Refusals::after(&lead.id, before);
-        tokio::spawn(watch(desk.clone(), lead.id.clone(), refusals, told));
-        Self::of(desk, lead, events)
+        tokio::spawn(watch(cx.clone(), lead.id.clone(), refusals, told));
+        Self::of(cx, lead, events)
     }
 
-    /// Tells of these.
-    fn of(desk: &Desk, lead: &Task, events: Receiver<Event>) -> Self {
+    /// Makes a ticker for a stream of events.
+    fn of(cx: &CommandContext, lead: &Task, events: Receiver<RunEvent>) -> Self {
         let began = Instant::now();
         Self {
-            desk: desk.clone(),
+            cx: cx.clone(),
             lead: lead.id.clone(),
             events,
             is_over: false,
@@ -130,7 +127,7 @@ impl Ticker {
             ended: VecDeque::new(),
             has_ended: false,
             has_missed: false,
-            live: Glimpses::default(),
+            live: TaskSnapshots::default(),
             spent: None,
             delay: None,
             has_advised: false,
@@ -140,8 +137,8 @@ impl Ticker {
         }
     }
 
-    /// Tells what happens next.
-    pub(super) async fn next(&mut self) -> News {
+    /// Prints the next event.
+    pub(super) async fn next(&mut self) -> RunStatus {
         tokio::select! {
             told = self.events.recv(), if !self.is_over => match told {
                 Some(event) => self.take(event),
@@ -150,53 +147,52 @@ impl Ticker {
             () = tokio::time::sleep_until(self.due) => self.tell_at_work(),
         }
         match self.live.is_at_a_standstill() {
-            true => News::Standstill,
-            false => News::Goes,
+            true => RunStatus::Standstill,
+            false => RunStatus::Progressing,
         }
     }
 
-    /// Tells what happened before the lead ended, as long as more of it comes, and
-    /// if it stays away, that it did.
+    /// Prints the remaining events up to the end of the lead, or that they are missing.
     pub(super) async fn rest(&mut self) {
         while !self.has_ended {
             match tokio::time::timeout(LAST_WORDS, self.events.recv()).await {
                 Ok(Some(event)) => self.take(event),
-                // Why there is no more was told.
+                // The reason was printed.
                 Ok(None) => return,
                 Err(_) if self.has_missed => return,
                 Err(_) => {
-                    let all = self.desk.command_in(&self.desk.session, "tasks ls", &["--all"]);
-                    let said = "the last of what happened is not shown; how all have ended";
+                    let all = self.cx.command_in(&self.cx.session, "tasks ls", &["--all"]);
+                    let said = "the last events are missing; for all results";
                     return self.remark(&format!("offshoot: {said}: {all}"));
                 }
             }
         }
     }
 
-    fn take(&mut self, event: Event) {
+    fn take(&mut self, event: RunEvent) {
         match event {
-            Event::Changed(task) => self.tell(&task),
-            Event::Refused(task, refusal) => self.tell_refusal(&task, &refusal),
-            Event::Rests(lead, running) => self.tell_running(&lead, &running),
-            Event::Ended(lead) => {
+            RunEvent::Changed(task) => self.tell(&task),
+            RunEvent::Refused(task, refusal) => self.tell_refusal(&task, &refusal),
+            RunEvent::TurnEnded(lead, running) => self.tell_running(&lead, &running),
+            RunEvent::Ended(lead) => {
                 self.tell(&lead);
                 self.has_ended = true;
             }
-            Event::Missed(changes) => {
-                // Whoever is still live is told next.
-                self.live = Glimpses::default();
+            RunEvent::Missed(changes) => {
+                // The live tasks follow.
+                self.live = TaskSnapshots::default();
                 self.has_missed = true;
                 let changes = size::count(changes, "change");
-                let all = self.desk.command_in(&self.desk.session, "tasks ls", &["--all"]);
+                let all = self.cx.command_in(&self.cx.session, "tasks ls", &["--all"]);
                 self.remark(&format!(
-                    "offshoot: up to {changes} were not shown: too many at once; what became of \
-                     all: {all}"
+                    "offshoot: up to {changes} are not shown, too many at once; for all results: \
+                     {all}"
                 ));
             }
-            Event::Broke(why) => {
+            RunEvent::Broke(why) => {
                 let why = text::line(&why);
-                self.remark(&format!("offshoot: what happens is not shown any more: {why}"));
-                self.live = Glimpses::default();
+                self.remark(&format!("offshoot: progress is no longer shown: {why}"));
+                self.live = TaskSnapshots::default();
             }
         }
     }
@@ -208,7 +204,7 @@ impl Ticker {
             self.spent = task.spent.as_ref().map(|spent| spent.text.clone());
         }
         let question = task.question.as_ref().map(|question| question.number);
-        let now = Seen { state: Some(task.state), delay: task::delay(task), question };
+        let now = LastSeen { state: Some(task.state), delay: task::delay(task), question };
         let before = self.seen.insert(task.id.clone(), now.clone()).unwrap_or_default();
         if task.outcome.is_some() && !before.state.is_some_and(State::is_terminal) {
             self.ended.push_back(task.id.clone());
@@ -218,9 +214,9 @@ impl Ticker {
                 self.seen.remove(&oldest);
             }
         }
-        // One that goes on after a wait was told of when it began.
+        // A task that resumes after a wait was printed when it started.
         let resumed = before.state == Some(State::Waiting) && task.state == State::Running;
-        if before.state != now.state && !resumed && self.desk.screen.form == Form::People {
+        if before.state != now.state && !resumed && self.cx.screen.format == Format::Text {
             self.tell_state(task);
         }
         if before.question != now.question {
@@ -234,11 +230,11 @@ impl Ticker {
     }
 
     fn tell_state(&mut self, task: &Task) {
-        // Its answer tells of the lead.
+        // The lead's answer is printed at the end.
         if task.id == self.lead {
             return;
         }
-        let err = self.desk.screen.err;
+        let err = self.cx.screen.err;
         let what = match task.state {
             State::Running if task.attempts > 1 => format!("attempt {}", task.attempts),
             State::Queued | State::Running => task::executes(task),
@@ -254,46 +250,45 @@ impl Ticker {
         self.remark(&format!("  {} {state} {what}", text::line(&task.handle)));
     }
 
-    /// Tells what was still running when the lead ended its turn; that is not left
-    /// to its model. What a call of its waits for is not told: it ends with that.
+    /// Prints the tasks that still run when the lead ends its turn.
     fn tell_running(&mut self, lead: &Task, running: &str) {
-        if self.desk.screen.form != Form::People {
+        if self.cx.screen.format != Format::Text {
             return;
         }
         let mut running = text::line(running);
         if let Some(first) = running.get_mut(..1) {
             first.make_ascii_lowercase();
         }
-        let running = self.desk.screen.err.paint(Part::Faint, text::cut(&running, WRONG));
+        let running = self.cx.screen.err.paint(Part::Faint, text::cut(&running, WRONG));
         self.remark(&format!("  {} waits; {running}", text::line(&lead.handle)));
     }
 
     /// Prints the question of a task and the command that answers it.
     fn tell_question(&mut self, task: &Task) {
         let Some(question) = &task.question else { return };
-        // A handle may mean another task further down.
+        // Deeper in the tree, a handle may be ambiguous.
         let to = match (self.live.parent_of(task), task.lineage.depth) {
             (Some(parent), 1) => format!("{parent}/{}", task.handle),
             _ => task.id.clone(),
         };
-        let command = self.desk.command_in(&task.session, "tasks send", &[&to, "ANSWER"]);
+        let command = self.cx.command_in(&task.session, "tasks send", &[&to, "ANSWER"]);
         let asked = offshoot_core::text::cut(&question.text, ASKED);
         let asked = text::lines(&asked).trim().replace('\n', "\n    ");
-        let asks = self.desk.screen.err.paint(Part::Hint, "asks");
+        let asks = self.cx.screen.err.paint(Part::Hint, "asks");
         let owner = self.live.parent_of(task).unwrap_or("its owner").to_owned();
         self.remark(&format!("  {} {asks} {owner}: {asked}", text::line(&task.handle)));
         self.remark(&format!("    to answer: {command}"));
     }
 
-    /// Tells what a task may not do. Scripts are told, too: nothing else says so.
+    /// Prints a refused call, also with `--json`.
     fn tell_refusal(&mut self, task: &Task, refusal: &Refusal) {
-        let may_not = self.desk.screen.err.paint(Part::Bad, "may not use");
+        let may_not = self.cx.screen.err.paint(Part::Bad, "may not use");
         let (tool, why) =
             (text::line(&refusal.tool), text::cut(&text::line(&refusal.refused.why), WRONG));
         let what = refusal.what.as_ref().map(|what| format!(" ({})", text::cut(what, SHOWN)));
         let (agent, what) = (text::line(&task.handle), what.unwrap_or_default());
         self.remark(&format!("  {agent} {may_not} {tool}{what}: {why}"));
-        if self.desk.screen.form == Form::People
+        if self.cx.screen.format == Format::Text
             && refusal.refused.no_approver
             && !std::mem::replace(&mut self.has_advised, true)
         {
@@ -301,18 +296,18 @@ impl Ticker {
         }
     }
 
-    /// Tells why a model does not answer, once of all whom it keeps waiting.
+    /// Prints a model delay once for all the tasks that it affects.
     fn tell_delay(&mut self, task: &Task, delay: ModelDelay) {
         if self.delay.as_ref().is_some_and(|told| told.is_same(&task.id, &delay)) {
             return;
         }
         let said = text::cut(&task::delay_text(&delay, Timestamp::now()), WRONG);
-        let said = self.desk.screen.err.paint(Part::Bad, text::line(&said));
+        let said = self.cx.screen.err.paint(Part::Bad, text::line(&said));
         self.remark(&format!("  {}: {said}", text::line(&task.handle)));
-        self.delay = Some(Told { task: task.id.clone(), delay, at: Instant::now() });
+        self.delay = Some(DelayNotice { task: task.id.clone(), delay, at: Instant::now() });
     }
 
-    /// Nothing was to be said for long: tells who is at work.
+    /// Lists the running agents after a long silence.
     fn tell_at_work(&mut self) {
         let silence = self.silence;
         if let Some(busy) = self.live.at_work(Timestamp::now()) {
@@ -320,7 +315,7 @@ impl Ticker {
             let spent = self.spent.as_ref().map(|spent| format!("; spent: {}", text::line(spent)));
             let spent = spent.unwrap_or_default();
             let said = format!("after {} still at work: {busy}{spent}", time::age(since));
-            let said = self.desk.screen.err.paint(Part::Faint, said);
+            let said = self.cx.screen.err.paint(Part::Faint, said);
             self.remark(&format!("  {said}"));
         }
         self.silence = silence.saturating_mul(2);
@@ -328,7 +323,7 @@ impl Ticker {
     }
 
     fn remark(&mut self, said: &str) {
-        self.desk.screen.remark(said);
+        self.cx.screen.remark(said);
         self.silence = SILENCE;
         self.due = Instant::now() + SILENCE;
     }
@@ -343,13 +338,13 @@ mod tests {
     use crate::cli::globals::Globals;
     use crate::cli::show::{Screen, example};
 
-    /// One that is told what is sent there.
-    fn told() -> (Sender<Event>, Ticker) {
+    /// A ticker, and the sender of its events.
+    fn told() -> (Sender<RunEvent>, Ticker) {
         let folder = tempfile::tempdir().unwrap();
         let globals = Globals::of(Some(folder.path().to_owned()), Some("s".to_owned()));
-        let desk = Desk::new(&globals, Screen::new(Form::Json)).unwrap();
+        let cx = CommandContext::new(&globals, Screen::new(Format::Json)).unwrap();
         let (told, events) = channel(64);
-        (told, Ticker::of(&desk, &example::task("lead", State::Running), events))
+        (told, Ticker::of(&cx, &example::task("lead", State::Running), events))
     }
 
     #[tokio::test(start_paused = true)]
@@ -359,13 +354,13 @@ mod tests {
             for number in 0..30 {
                 tokio::time::sleep(LAST_WORDS * 9 / 10).await;
                 let bee = example::task(&format!("bee-{number}"), State::Completed);
-                told.send(Event::Changed(Box::new(bee))).await.unwrap();
-                // Shown as it is now, and not the last that happened.
+                told.send(RunEvent::Changed(Box::new(bee))).await.unwrap();
+                // The record is newer than the event.
                 let lead = example::task("lead", State::Completed);
-                told.send(Event::Changed(Box::new(lead))).await.unwrap();
+                told.send(RunEvent::Changed(Box::new(lead))).await.unwrap();
             }
             let lead = Box::new(example::task("lead", State::Completed));
-            told.send(Event::Ended(lead)).await.unwrap();
+            told.send(RunEvent::Ended(lead)).await.unwrap();
         };
         tokio::join!(ticker.rest(), tells);
         assert_eq!(ticker.seen.len(), 31);
@@ -389,13 +384,13 @@ mod tests {
             held: None,
         };
         let first = delay("slow down", 600_000);
-        let told = Told { task: "a".into(), delay: first.clone(), at: Instant::now() };
+        let told = DelayNotice { task: "a".into(), delay: first.clone(), at: Instant::now() };
         assert!(told.is_same("b", &delay("slow down", 601_000)));
-        assert!(!told.is_same("a", &first), "the same task has something new to tell");
+        assert!(!told.is_same("a", &first), "the same task has a new delay");
         assert!(!told.is_same("b", &delay("no route", 600_000)));
-        // At the gate all wait for the same, whatever each has met before.
+        // A held-back task waits for the provider, whatever its own error was.
         let held = |error: &str| ModelDelay { held: Some("x".into()), ..delay(error, 600_000) };
-        let waits = Told { task: "a".into(), delay: held("slow down"), at: Instant::now() };
+        let waits = DelayNotice { task: "a".into(), delay: held("slow down"), at: Instant::now() };
         assert!(waits.is_same("b", &held("")) && !waits.is_same("b", &first));
         tokio::time::advance(SAME + SAME).await;
         assert!(told.is_same("b", &delay("slow down", 601_000)));

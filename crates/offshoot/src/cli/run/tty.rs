@@ -21,7 +21,7 @@ pub(super) struct Tty(Arc<File>);
 
 /// What was typed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Typed {
+pub(super) enum TerminalInput {
     /// A line.
     Line(String),
     /// The end of input, at the beginning of a line.
@@ -32,8 +32,8 @@ pub(super) enum Typed {
 
 /// A line that is waited for. Whoever drops this reads nothing more.
 #[derive(Debug)]
-pub(super) struct Typing {
-    line: JoinHandle<Typed>,
+pub(super) struct PendingLine {
+    line: JoinHandle<TerminalInput>,
     _wanted: OwnedFd,
 }
 
@@ -58,38 +58,40 @@ impl Tty {
     }
 
     /// Waits for a line.
-    pub(super) fn ask(&self) -> std::io::Result<Typing> {
+    pub(super) fn ask(&self) -> std::io::Result<PendingLine> {
         let (unwanted, wanted) = pipe_with(PipeFlags::CLOEXEC)?;
         let tty = self.0.clone();
         // A terminal shares whether it blocks with others, so a thread waits.
         let line = tokio::task::spawn_blocking(move || read(&tty, &unwanted));
-        Ok(Typing { line, _wanted: wanted })
+        Ok(PendingLine { line, _wanted: wanted })
     }
 }
 
-impl Typing {
+impl PendingLine {
     /// The line. It is safe to drop while it waits.
-    pub(super) async fn line(&mut self) -> Typed {
-        (&mut self.line).await.unwrap_or(Typed::Gone)
+    pub(super) async fn line(&mut self) -> TerminalInput {
+        (&mut self.line).await.unwrap_or(TerminalInput::Gone)
     }
 }
 
 /// Reads a line, unless it is wanted no more before.
-fn read(mut tty: &File, unwanted: &OwnedFd) -> Typed {
+fn read(mut tty: &File, unwanted: &OwnedFd) -> TerminalInput {
     loop {
         let mut polled = [PollFd::new(tty, PollFlags::IN), PollFd::new(unwanted, PollFlags::IN)];
         match poll(&mut polled, None) {
-            Ok(_) if !polled[1].revents().is_empty() => return Typed::Gone,
+            Ok(_) if !polled[1].revents().is_empty() => return TerminalInput::Gone,
             Ok(_) => {}
             Err(Errno::INTR) => continue,
-            Err(_) => return Typed::Gone,
+            Err(_) => return TerminalInput::Gone,
         }
         let mut line = [0; LONGEST];
         return match tty.read(&mut line) {
-            Ok(0) => Typed::End,
-            Ok(length) => Typed::Line(String::from_utf8_lossy(&line[..length]).trim().to_owned()),
+            Ok(0) => TerminalInput::End,
+            Ok(length) => {
+                TerminalInput::Line(String::from_utf8_lossy(&line[..length]).trim().to_owned())
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => Typed::Gone,
+            Err(_) => TerminalInput::Gone,
         };
     }
 }

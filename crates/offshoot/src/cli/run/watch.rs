@@ -4,18 +4,18 @@ use offshoot_client::StreamItem;
 use offshoot_client::wire::{Reply, Request, SessionEvent, Task};
 use tokio::sync::mpsc::Sender;
 
-use super::refusals::{Found, Refusal, Refusals};
-use crate::cli::desk::Desk;
+use super::refusals::{ConversationEvent, Refusal, Refusals};
+use crate::cli::context::CommandContext;
 
 /// What whoever watches has to tell.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum RunEvent {
     /// A task has changed. It is shown as it is now, which may be later.
     Changed(Box<Task>),
     /// A call of this task was not made.
     Refused(Box<Task>, Refusal),
     /// The lead has ended its turn, and this is still running, in words.
-    Rests(Box<Task>, String),
+    TurnEnded(Box<Task>, String),
     /// The lead has ended: nothing of those below it follows.
     Ended(Box<Task>),
     /// So much of the log was gone before it was read, at the most; what follows
@@ -27,24 +27,31 @@ pub(super) enum Event {
 
 /// Tells of what happens below the lead, as long as somebody listens. The log is
 /// read from its start, since some of it has happened already.
-pub(super) async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told: Sender<Event>) {
+pub(super) async fn watch(
+    cx: CommandContext,
+    lead: String,
+    mut refusals: Refusals,
+    told: Sender<RunEvent>,
+) {
     let mut place = 0;
     loop {
-        let asked = Request::Events { session: desk.session.clone(), cursor: Some(place) };
-        let mut stream = match desk.client.follow(&asked).await {
+        let asked = Request::Events { session: cx.session.clone(), cursor: Some(place) };
+        let mut stream = match cx.client.follow(&asked).await {
             Ok(stream) => stream,
-            Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
+            Err(error) => return drop(told.send(RunEvent::Broke(error.to_string())).await),
         };
         loop {
             let happened = match stream.next().await {
                 Ok(Some(StreamItem::Reply(Reply::Event(happened)))) => happened,
                 Ok(Some(_)) => continue,
                 Err(error) if error.is_broken_off() => break,
-                Ok(None) => return drop(told.send(Event::Broke("the log has ended".into())).await),
-                Err(error) => return drop(told.send(Event::Broke(error.to_string())).await),
+                Ok(None) => {
+                    return drop(told.send(RunEvent::Broke("the log has ended".into())).await);
+                }
+                Err(error) => return drop(told.send(RunEvent::Broke(error.to_string())).await),
             };
             if let Some(missed) = missed(place, &happened)
-                && told.send(Event::Missed(missed)).await.is_err()
+                && told.send(RunEvent::Missed(missed)).await.is_err()
             {
                 return;
             }
@@ -53,12 +60,14 @@ pub(super) async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told
                 continue;
             };
             if happened.change == "history_grew" {
-                for found in refusals.look(&desk, &task).await {
+                for found in refusals.look(&cx, &task).await {
                     let task = Box::new(task.clone());
                     let event = match found {
-                        Found::Refusal(refusal) => Event::Refused(task, refusal),
-                        Found::Running(running) if task.id == lead => Event::Rests(task, running),
-                        Found::Running(_) => continue,
+                        ConversationEvent::Refusal(refusal) => RunEvent::Refused(task, refusal),
+                        ConversationEvent::Running(running) if task.id == lead => {
+                            RunEvent::TurnEnded(task, running)
+                        }
+                        ConversationEvent::Running(_) => continue,
                     };
                     if told.send(event).await.is_err() {
                         return;
@@ -69,8 +78,8 @@ pub(super) async fn watch(desk: Desk, lead: String, mut refusals: Refusals, told
                 refusals.forget(&task);
             }
             let event = match happened.change.as_str() {
-                "ended" if task.id == lead => Event::Ended(Box::new(task)),
-                _ => Event::Changed(Box::new(task)),
+                "ended" if task.id == lead => RunEvent::Ended(Box::new(task)),
+                _ => RunEvent::Changed(Box::new(task)),
             };
             if told.send(event).await.is_err() {
                 return;

@@ -5,40 +5,41 @@ use offshoot_client::Error;
 use offshoot_client::wire::{Reply, Request};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, text};
 use crate::cli::tasks::Stopping;
-use crate::cli::trouble::Trouble;
 
 /// Stop all tasks of a session
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot sessions cancel nightly --reason 'the disk is full'
-  offshoot sessions cancel --grace 0s     # of this session, at once
+  offshoot sessions cancel --grace 0s     # this session, at once
 
-It asks and does not wait: `offshoot sessions ls` says how many are still live.")]
+The command returns at once; `offshoot sessions ls` shows how many tasks are
+still live.")]
 pub(crate) struct Cancel {
     #[command(flatten)]
     stopping: Stopping,
-    /// Its name, if --session does not say it
+    /// Session [default: that of --session]
     #[arg(value_name = "SESSION", add = completions::session_names())]
     name: Option<String>,
 }
 
 impl Cancel {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let session = self.name.unwrap_or_else(|| desk.session.clone());
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let session = self.name.unwrap_or_else(|| cx.session.clone());
         let stop = self.stopping.stop();
         let cancel = Request::CancelSession { session: session.clone(), stop };
-        let reached = match desk.ask(&cancel).await? {
+        let reached = match cx.ask(&cancel).await? {
             Reply::Reached { tasks } => tasks,
             _ => return Err(Error::WrongAnswer.into()),
         };
-        desk.report(&serde_json::json!({ "session": session, "reached": reached }), |_| {
+        cx.report(&serde_json::json!({ "session": session, "reached": reached }), |_| {
             let tasks = size::count(reached as u64, "task");
-            let were = if reached == 1 { "was" } else { "were" };
-            format!("{tasks} of {} {were} asked to stop\n", text::line(&session))
+            let are = if reached == 1 { "is" } else { "are" };
+            format!("{tasks} of {} {are} stopping\n", text::line(&session))
         })?;
         Ok(Exit::Done)
     }

@@ -5,62 +5,61 @@ use jiff::Timestamp;
 use offshoot_client::Error;
 use offshoot_client::wire::{Reply, Request, Sessions};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::number;
-use crate::cli::show::table::{Cell, Column, Table};
-use crate::cli::show::{Form, Part, time};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::table::{Column, Table, TableCell};
+use crate::cli::show::{Format, Part, time};
 
-/// How many sessions a page has unless somebody says otherwise.
+/// The number of sessions on a page without `--limit`.
 const PAGE: usize = 100;
 
 /// List sessions
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The first opened stands first. UNREAD counts tasks whose end nobody has read, up
-to 1000: `offshoot tasks wait` reads it. ABOUT is what the first task was about.")]
+The oldest session comes first. UNREAD is the number of results that no command
+such as `offshoot tasks wait` has read, up to 1000. ABOUT is the first task.")]
 pub(crate) struct Ls {
-    /// Go on where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// How many at the most
+    /// Maximum number of sessions
     #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
     #[arg(allow_negative_numbers = true)]
     limit: usize,
 }
 
 impl Ls {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let page = self.read(desk).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&page)?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let page = self.read(cx).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&page)?;
             return Ok(Exit::Done);
         }
         if page.sessions.is_empty() {
-            desk.screen.tell("no sessions yet; `offshoot spawn` opens one");
+            cx.screen.tell("no sessions yet; `offshoot spawn` opens one");
             return Ok(Exit::Done);
         }
-        desk.screen.say(&table(&page).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&table(&page).render(cx.screen.width, cx.screen.out))?;
         if let Some(next) = &page.next {
             let limit = self.limit.to_string();
             let mut words = vec!["--cursor", next];
             if self.limit != PAGE {
                 words.extend(["--limit", &limit]);
             }
-            desk.screen.remark(&format!("more: {}", desk.command("sessions ls", &words)));
+            cx.screen.remark(&format!("more: {}", cx.command("sessions ls", &words)));
         }
         Ok(Exit::Done)
     }
 
-    /// As many sessions as are wanted. The daemon gives them in pages of its
-    /// own.
-    async fn read(&self, desk: &Desk) -> Result<Sessions, Trouble> {
+    /// Reads as many sessions as requested; the daemon sends them in pages.
+    async fn read(&self, cx: &CommandContext) -> Result<Sessions, CliError> {
         let mut read = Sessions { sessions: Vec::new(), next: self.cursor.clone() };
         loop {
             let limit = self.limit - read.sessions.len();
             let request = Request::Sessions { cursor: read.next.take(), limit };
-            let page = match desk.ask(&request).await? {
+            let page = match cx.ask(&request).await? {
                 Reply::Sessions(page) => page,
                 _ => return Err(Error::WrongAnswer.into()),
             };
@@ -85,12 +84,12 @@ fn table(page: &Sessions) -> Table {
     let now = Timestamp::now();
     for session in &page.sessions {
         table.row([
-            Cell::new(&session.name).part(Part::Name),
-            Cell::new(session.live.to_string()),
-            Cell::new(session.finished.to_string()),
-            Cell::new(session.unread.to_string()),
-            Cell::new(time::ago(&session.opened_at, now)),
-            Cell::new(session.about.as_deref().unwrap_or_default()),
+            TableCell::new(&session.name).part(Part::Name),
+            TableCell::new(session.live.to_string()),
+            TableCell::new(session.finished.to_string()),
+            TableCell::new(session.unread.to_string()),
+            TableCell::new(time::ago(&session.opened_at, now)),
+            TableCell::new(session.about.as_deref().unwrap_or_default()),
         ]);
     }
     table

@@ -8,34 +8,33 @@ use serde_json::Value;
 use super::colour::{Colour, Part};
 use super::exact::{self, Exact};
 use super::{text, time};
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
 
-/// Arguments that say most of what a call does, in this order.
+/// The most telling arguments of a call, in this order.
 const FIRST: [&str; 8] = ["command", "program", "args", "path", "file", "url", "old", "new"];
 
-/// How many characters of an argument are shown to whoever is asked in place, of
-/// its beginning and of its end.
+/// The number of characters shown of a long argument, from its start and its end.
 pub(crate) const SOME: (usize, usize) = (2_400, 800);
 
-/// How many arguments are shown each by itself.
+/// The number of arguments that are shown separately.
 const FIELDS: usize = 32;
 
-/// How it is shown.
+/// How a request is formatted.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Look<'a> {
-    /// How many columns there are, if somebody says.
+pub(crate) struct ApprovalView<'a> {
+    /// The number of columns, if known.
     pub(crate) width: Option<usize>,
-    /// In which colours.
+    /// Whether colours are used.
     pub(crate) colour: Colour,
-    /// How much of each argument is shown, if not all.
+    /// The number of characters shown from the start and the end of an argument.
     pub(crate) most: Option<(usize, usize)>,
-    /// The command that shows all of it.
+    /// The command that shows the full request.
     pub(crate) whole: &'a str,
 }
 
-/// Who asks for what, with every character of the arguments, and why.
-pub(crate) fn asked(approval: &ApprovalRequest, look: Look<'_>) -> String {
-    let Look { colour, .. } = look;
+/// Formats a request: the agent, the call with all its arguments, and the reason.
+pub(crate) fn asked(approval: &ApprovalRequest, look: ApprovalView<'_>) -> String {
+    let ApprovalView { colour, .. } = look;
     let agent = colour.paint(Part::Name, exact::on_one_line(&approval.agent));
     let wants = exact::on_one_line(&approval.wants());
     let mut shown = format!("{agent} {wants}\n");
@@ -51,17 +50,16 @@ pub(crate) fn asked(approval: &ApprovalRequest, look: Look<'_>) -> String {
     }
     if let many @ 1.. = unseen {
         let said = match many {
-            1 => "1 character that would not be seen is written as an escape".to_owned(),
-            many => format!("{many} characters that would not be seen are written as escapes"),
+            1 => "1 invisible character is written as an escape".to_owned(),
+            many => format!("{many} invisible characters are written as escapes"),
         };
         shown.push_str(&format!("  {}\n", colour.paint(Part::Bad, said)));
     }
     shown
 }
 
-/// The arguments: those that say most first, each on lines of its own. With them,
-/// how many of their characters are written as escapes.
-fn arguments(written: &str, look: Look<'_>) -> (String, usize) {
+/// Formats the arguments, the most telling first, and counts escaped characters.
+fn arguments(written: &str, look: ApprovalView<'_>) -> (String, usize) {
     let exact = Exact { indent: "    ", width: look.width, colour: look.colour, most: look.most };
     let Some(mut entries) = Entries::read(written) else {
         return (exact.show(written, look.whole), exact::unseen(written));
@@ -80,14 +78,14 @@ fn arguments(written: &str, look: Look<'_>) -> (String, usize) {
         shown.push_str(&format!("  {name}\n{}", exact.show(&said, look.whole)));
     }
     if !whole {
-        // Written in another way than it is read: both are shown.
-        let label = look.colour.paint(Part::Head, "all of it, as it was written");
+        // The text differs from its normal form: show both.
+        let label = look.colour.paint(Part::Head, "the arguments as written");
         shown.push_str(&format!("  {label}\n{}", exact.show(written, look.whole)));
     }
     (shown, unseen)
 }
 
-/// The entries of a JSON object as they stand, also those of the same name.
+/// The entries of a JSON object in order, with duplicates.
 #[derive(Debug)]
 struct Entries(Vec<(String, Value)>);
 
@@ -96,7 +94,7 @@ impl Entries {
         serde_json::from_str(text).ok()
     }
 
-    /// Whether nothing else is written there.
+    /// Whether the text has nothing but these entries in their normal form.
     fn is_all_of(&self, text: &str) -> bool {
         let entries: Option<Vec<String>> = self
             .0
@@ -132,7 +130,7 @@ impl<'de> Deserialize<'de> for Entries {
     }
 }
 
-/// JSON without the blanks between its parts.
+/// Removes the white space between the parts of a JSON text.
 fn compact(json: &str) -> String {
     let (mut shown, mut within, mut escaped) = (String::with_capacity(json.len()), false, false);
     for c in json.chars() {
@@ -154,7 +152,7 @@ pub(crate) fn in_short(approval: &ApprovalRequest) -> String {
     shortest(&approval.arguments)
 }
 
-/// Arguments on one line, the most telling alone if they can be read.
+/// The most telling argument on one line, or all arguments.
 pub(crate) fn shortest(arguments: &str) -> String {
     let told = Entries::read(arguments).and_then(|entries| {
         let first = FIRST.iter().find_map(|name| {
@@ -179,7 +177,7 @@ pub(crate) fn covers(approval: &ApprovalRequest) -> Option<String> {
     })
 }
 
-/// What became of it, in a few words.
+/// Describes the end of a request in a few words.
 pub(crate) fn closed(closing: &ApprovalEnd) -> String {
     let by = closing.by.as_deref().map(|by| format!(" by {}", text::line(by))).unwrap_or_default();
     match &closing.decision {
@@ -189,7 +187,7 @@ pub(crate) fn closed(closing: &ApprovalEnd) -> String {
     }
 }
 
-/// An answer, in a few words.
+/// Describes a decision in a few words.
 pub(crate) fn said(verdict: &Decision) -> String {
     match verdict {
         Decision::Once => "allowed once".to_owned(),
@@ -201,14 +199,14 @@ pub(crate) fn said(verdict: &Decision) -> String {
     }
 }
 
-/// The commands that answer a request.
-pub(crate) fn how_to_answer(desk: &Desk, id: &str) -> String {
-    let [approve, deny] = ["approve", "deny"].map(|word| desk.command_anywhere(word, &[id]));
-    let show = desk.command_anywhere("approvals show", &[id]);
+/// The commands that decide a request.
+pub(crate) fn answer_hint(cx: &CommandContext, id: &str) -> String {
+    let [approve, deny] = ["approve", "deny"].map(|word| cx.command_anywhere(word, &[id]));
+    let show = cx.command_anywhere("approvals show", &[id]);
     format!("to answer: {approve}, or {deny}; all of it: {show}")
 }
 
-/// Since when it is asked for.
+/// The age of a request.
 pub(crate) fn since(approval: &ApprovalRequest, now: Timestamp) -> String {
     time::ago(&approval.since, now)
 }
@@ -237,18 +235,23 @@ mod tests {
     }
 
     fn shown(arguments: &str) -> String {
-        let look = Look { width: Some(80), colour: Colour::Plain, most: Some((20, 5)), whole: "w" };
+        let look = ApprovalView {
+            width: Some(80),
+            colour: Colour::Plain,
+            most: Some((20, 5)),
+            whole: "w",
+        };
         asked(&approval(arguments), look)
     }
 
     #[test]
-    fn the_command_stands_first_and_every_character_is_seen() {
+    fn the_command_is_first_and_every_character_is_visible() {
         let written = r#"{"background": true, "command": "echo \u001b[2J"}"#;
         let seen = shown(written);
         assert_eq!(
             seen,
             "lead/ants wants to run a command\n  command\n    │ echo \\x1b[2J\n  background\n    \
-             │ true\n  1 character that would not be seen is written as an escape\n"
+             │ true\n  1 invisible character is written as an escape\n"
         );
     }
 
@@ -256,17 +259,17 @@ mod tests {
     fn where_a_child_in_a_worktree_would_act_is_shown() {
         let approval =
             ApprovalRequest { worktree: Some("/trees/a\u{1b}".into()), ..approval("{}") };
-        let look = Look { width: None, colour: Colour::Plain, most: None, whole: "w" };
+        let look = ApprovalView { width: None, colour: Colour::Plain, most: None, whole: "w" };
         let seen = asked(&approval, look);
         assert!(seen.contains("\n  in its worktree: /trees/a\\x1b\n"), "{seen}");
     }
 
     #[test]
-    fn what_is_written_otherwise_than_it_is_read_is_shown_as_written_too() {
+    fn arguments_in_an_unusual_form_are_also_shown_as_written() {
         for odd in [r#"{"path": "\u0061"}"#, r#"{"a": {"z": 1, "z": 2}}"#] {
-            assert!(shown(odd).contains("all of it, as it was written"), "{odd}");
+            assert!(shown(odd).contains("the arguments as written"), "{odd}");
         }
-        assert!(!shown(r#"{ "path" : "a b" , "deep": [1, 2] }"#).contains("as it was written"));
+        assert!(!shown(r#"{ "path" : "a b" , "deep": [1, 2] }"#).contains("arguments as written"));
         let twice = shown(r#"{"path": "a", "path": "b"}"#);
         assert!(twice.contains("    │ a\n") && twice.contains("    │ b\n"), "{twice}");
         for strange in ["not json", "[1]", ""] {
@@ -275,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_one_the_end_is_shown_too() {
+    fn a_long_argument_is_shown_with_its_end() {
         let seen = shown(&format!(r#"{{"command": "{} | sh"}}"#, "x".repeat(100)));
         assert!(seen.contains("80 more characters are left out here; w"), "{seen}");
         assert!(seen.contains("    │  | sh\n"), "{seen}");
     }
 
     #[test]
-    fn in_short_it_is_the_command() {
+    fn the_short_form_is_the_command() {
         let asked = approval(r#"{"background": true, "command": "cargo test\n; rm x"}"#);
         assert_eq!(in_short(&asked), r"cargo test\n; rm x");
         assert_eq!(covers(&asked).unwrap(), "run_command(cargo test), on paths inside /work");

@@ -6,14 +6,14 @@ use serde::Serialize;
 
 use super::colour::{Colour, Part};
 use super::text;
-use crate::cli::trouble::Trouble;
+use crate::cli::error::CliError;
 
 /// How answers are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// In words and tables.
-    People,
-    /// In JSON.
+pub(crate) enum Format {
+    /// Words and tables, for people.
+    Text,
+    /// JSON, for scripts.
     Json,
 }
 
@@ -22,7 +22,7 @@ pub(crate) enum Form {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen {
     /// How answers are given.
-    pub(crate) form: Form,
+    pub(crate) format: Format,
     /// Colour of the standard output.
     pub(crate) out: Colour,
     /// Colour of the standard error.
@@ -31,66 +31,66 @@ pub(crate) struct Screen {
     pub(crate) width: Option<usize>,
     /// How many columns the standard error has, if it is a terminal.
     pub(crate) err_width: Option<usize>,
-    /// Whether somebody watches the standard error.
-    pub(crate) watched: Watched,
+    /// What the standard error is connected to.
+    pub(crate) err_kind: StreamKind,
 }
 
-/// Whether a stream ends at a person's eyes.
+/// What a stream is connected to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watched {
-    /// It is a terminal.
-    Yes,
-    /// It is a file or a pipe.
-    No,
+pub(crate) enum StreamKind {
+    /// A terminal.
+    Terminal,
+    /// A file or a pipe.
+    Other,
 }
 
-impl Watched {
+impl StreamKind {
     /// Whether this stream is a terminal.
     pub(crate) fn of<S: IsTerminal>(stream: &S) -> Self {
-        if stream.is_terminal() { Self::Yes } else { Self::No }
+        if stream.is_terminal() { Self::Terminal } else { Self::Other }
     }
 }
 
 impl Screen {
     /// The screen of this process.
-    pub(crate) fn new(form: Form) -> Self {
+    pub(crate) fn new(format: Format) -> Self {
         let (out, err) = (std::io::stdout(), std::io::stderr());
         Self {
-            form,
+            format,
             out: Colour::of(&out),
             err: Colour::of(&err),
             width: columns(&out),
             err_width: columns(&err),
-            watched: Watched::of(&err),
+            err_kind: StreamKind::of(&err),
         }
     }
 
     /// Prints an answer for people.
-    pub(crate) fn say(&self, shown: &str) -> Result<(), Trouble> {
+    pub(crate) fn say(&self, shown: &str) -> Result<(), CliError> {
         let mut out = std::io::stdout().lock();
-        out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(Trouble::output)
+        out.write_all(shown.as_bytes()).and_then(|()| out.flush()).map_err(CliError::output)
     }
 
     /// Prints an answer for scripts: one line, or several on a terminal.
-    pub(crate) fn json<T: Serialize>(&self, answer: &T) -> Result<(), Trouble> {
+    pub(crate) fn json<T: Serialize>(&self, answer: &T) -> Result<(), CliError> {
         let json = match self.width {
             Some(_) => serde_json::to_string_pretty(answer),
             None => serde_json::to_string(answer),
         };
-        let json = json.map_err(|error| Trouble::other(&error))?;
+        let json = json.map_err(|error| CliError::other(&error))?;
         self.say(&format!("{}\n", inert(&json)))
     }
 
     /// Prints one of several answers for scripts, on a line of its own.
-    pub(crate) fn json_line<T: Serialize>(&self, answer: &T) -> Result<(), Trouble> {
+    pub(crate) fn json_line<T: Serialize>(&self, answer: &T) -> Result<(), CliError> {
         self.say(&json_line(answer)?)
     }
 
     /// Says something beside the answer.
     pub(crate) fn remark(&self, shown: &str) {
-        let said = match self.form {
-            Form::People => format!("{}\n", text::lines(shown)),
-            Form::Json => {
+        let said = match self.format {
+            Format::Text => format!("{}\n", text::lines(shown)),
+            Format::Json => {
                 let json = serde_json::json!({ "remark": text::lines(shown).trim() });
                 format!("{}\n", inert(&json.to_string()))
             }
@@ -101,7 +101,7 @@ impl Screen {
 
     /// Says something beside the answer, if somebody is there to read it.
     pub(crate) fn tell(&self, shown: &str) {
-        if self.watched == Watched::Yes && self.form == Form::People {
+        if self.err_kind == StreamKind::Terminal && self.format == Format::Text {
             let shown = self.err.paint(Part::Faint, text::lines(shown));
             writeln!(std::io::stderr(), "{shown}").ok();
         }
@@ -109,8 +109,8 @@ impl Screen {
 }
 
 /// An answer for scripts on one line.
-pub(crate) fn json_line<T: Serialize>(answer: &T) -> Result<String, Trouble> {
-    let json = serde_json::to_string(answer).map_err(|error| Trouble::other(&error))?;
+pub(crate) fn json_line<T: Serialize>(answer: &T) -> Result<String, CliError> {
+    let json = serde_json::to_string(answer).map_err(|error| CliError::other(&error))?;
     Ok(format!("{}\n", inert(&json)))
 }
 

@@ -16,19 +16,19 @@ const FIRM: usize = 24;
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
     head: &'static str,
-    give: Give,
+    flex: Flex,
 }
 
 /// Whether a column gives way when the terminal is narrow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Give {
+enum Flex {
     /// It is as wide as it is.
     Stiff,
     /// It is cut, and keeps so much.
@@ -37,7 +37,7 @@ enum Give {
 
 /// A cell: text that is safe already, and what it means.
 #[derive(Debug)]
-pub(crate) struct Cell {
+pub(crate) struct TableCell {
     text: String,
     part: Option<Part>,
 }
@@ -45,31 +45,31 @@ pub(crate) struct Cell {
 impl Column {
     /// A column that keeps its width.
     pub(crate) const fn stiff(head: &'static str) -> Self {
-        Self { head, give: Give::Stiff }
+        Self { head, flex: Flex::Stiff }
     }
 
     /// A column that is cut if it must be.
     pub(crate) const fn elastic(head: &'static str) -> Self {
-        Self { head, give: Give::Elastic(NARROWEST) }
+        Self { head, flex: Flex::Elastic(NARROWEST) }
     }
 
     /// A column that is cut only if it is long: what stands there is typed
     /// again.
     pub(crate) const fn firm(head: &'static str) -> Self {
-        Self { head, give: Give::Elastic(FIRM) }
+        Self { head, flex: Flex::Elastic(FIRM) }
     }
 
     /// How wide it is if it is `natural` wide by itself, and elastic columns are
     /// to be no wider than `cap`.
     fn width(&self, natural: usize, cap: usize) -> usize {
-        match self.give {
-            Give::Stiff => natural,
-            Give::Elastic(floor) => natural.min(cap.max(floor)),
+        match self.flex {
+            Flex::Stiff => natural,
+            Flex::Elastic(floor) => natural.min(cap.max(floor)),
         }
     }
 }
 
-impl Cell {
+impl TableCell {
     /// A cell of this text. It is made safe here.
     pub(crate) fn new(shown: impl AsRef<str>) -> Self {
         // A tree's indentation is kept.
@@ -92,7 +92,7 @@ impl Table {
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: impl Into<Vec<Cell>>) {
+    pub(crate) fn row(&mut self, cells: impl Into<Vec<TableCell>>) {
         self.rows.push(cells.into());
     }
 
@@ -100,7 +100,7 @@ impl Table {
     pub(crate) fn render(&self, width: Option<usize>, colour: Colour) -> String {
         let widths = self.widths(width);
         let mut shown = String::new();
-        let heads: Vec<Cell> = self.columns.iter().map(|column| head(column.head)).collect();
+        let heads: Vec<TableCell> = self.columns.iter().map(|column| head(column.head)).collect();
         for row in std::iter::once(&heads).chain(&self.rows) {
             let mut line = String::new();
             let mut owed = 0;
@@ -149,7 +149,7 @@ impl Table {
     fn share(&self, widths: &mut [usize], natural: &[usize], width: usize) {
         let mut left = width.saturating_sub(total(widths));
         for ((own, natural), column) in widths.iter_mut().zip(natural).zip(&self.columns).rev() {
-            if column.give != Give::Stiff {
+            if column.flex != Flex::Stiff {
                 let more = (natural - *own).min(left);
                 *own += more;
                 left -= more;
@@ -163,8 +163,8 @@ fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }
 
-fn head(name: &str) -> Cell {
-    Cell { text: name.to_owned(), part: Some(Part::Head) }
+fn head(name: &str) -> TableCell {
+    TableCell { text: name.to_owned(), part: Some(Part::Head) }
 }
 
 #[cfg(test)]
@@ -182,18 +182,18 @@ mod tests {
         ];
         let mut table = Table::new(columns);
         table.row([
-            Cell::new("build-1").part(Part::Name),
-            Cell::new("running").part(Part::State(State::Running)),
-            Cell::new("3m12s"),
-            Cell::new("cargo build --release --workspace --all-features"),
-            Cell::new("Compiling offshoot v0.1.0 (/home/me/offshoot/crates/offshoot)"),
+            TableCell::new("build-1").part(Part::Name),
+            TableCell::new("running").part(Part::State(State::Running)),
+            TableCell::new("3m12s"),
+            TableCell::new("cargo build --release --workspace --all-features"),
+            TableCell::new("Compiling offshoot v0.1.0 (/home/me/offshoot/crates/offshoot)"),
         ]);
         table.row([
-            Cell::new("  文書の索引を作る"),
-            Cell::new("completed"),
-            Cell::new("4s"),
-            Cell::new("索引 --全部 ドキュメント/フォルダ 👩‍💻"),
-            Cell::new("終わりました\u{1b}[2J\nok"),
+            TableCell::new("  文書の索引を作る"),
+            TableCell::new("completed"),
+            TableCell::new("4s"),
+            TableCell::new("索引 --全部 ドキュメント/フォルダ 👩‍💻"),
+            TableCell::new("終わりました\u{1b}[2J\nok"),
         ]);
         table
     }

@@ -1,4 +1,4 @@
-//! A task, as people read it: in a line, as a digest, and in full.
+//! Formats a task: on one line, as a digest, and in full.
 
 use jiff::Timestamp;
 use offshoot_client::wire::{ApprovalSummary, Cancel, Outcome, Restart, State, Task};
@@ -13,10 +13,10 @@ mod agent;
 
 pub(crate) use agent::{delay, delay_text};
 
-/// The most that a digest shows of a value.
+/// The maximum length of a value in a digest, in characters.
 const DIGEST: usize = 2_048;
 
-/// What a task does, or how it ended, on one line.
+/// The status or the end of a task on one line.
 pub(crate) fn what(task: &Task) -> String {
     let said = match (&task.outcome, &task.cancel) {
         (Some(outcome), _) if task.agent.is_some() => text::first_line(&ending(outcome)),
@@ -25,7 +25,7 @@ pub(crate) fn what(task: &Task) -> String {
             format!("does not stop: {}", asked(cancel, ""))
         }
         (None, Some(cancel)) => format!("stopping: {}", asked(cancel, "")),
-        (None, None) if task.settling => "ended; its end is being written".to_owned(),
+        (None, None) if task.settling => "ended; the result is being stored".to_owned(),
         (None, None) if task.lacks.is_some() => task.lacks.clone().unwrap_or_default(),
         (None, None) if task.question.is_some() => {
             format!("asks: {}", task.question.as_ref().map_or("", |asked| &asked.text))
@@ -41,7 +41,7 @@ pub(crate) fn what(task: &Task) -> String {
             (None, Some(last)) => value(last),
             (None, None) => {
                 let begun = task.agent.is_none() || task.state != State::Queued;
-                let before = (!begun).then(|| "has not begun".to_owned());
+                let before = (!begun).then(|| "not started yet".to_owned());
                 doing(task).or_else(|| progress(task)).or(before).unwrap_or_default()
             }
         },
@@ -54,13 +54,13 @@ fn approval(asked: &ApprovalSummary) -> String {
     format!("{}: offshoot approve {}", asked.wants(), asked.id)
 }
 
-/// What a command reported of itself, under this name.
+/// A field of a command's own progress report.
 fn reported<'a>(task: &'a Task, name: &str) -> Option<&'a Value> {
     task.command.as_ref()?;
     task.progress.as_ref()?.value.get(name)
 }
 
-/// What a task is doing, if it tells.
+/// The current activity of a task, if it reports one.
 fn doing(task: &Task) -> Option<String> {
     let activity = task.activity.as_ref()?;
     Some(match (activity.doing.as_str(), &activity.tool) {
@@ -70,7 +70,7 @@ fn doing(task: &Task) -> Option<String> {
     })
 }
 
-/// What a task reported, unless that is a command's own report.
+/// The progress of a task that is not a command.
 fn progress(task: &Task) -> Option<String> {
     let progress = task.progress.as_ref().filter(|_| task.command.is_none())?;
     Some(match task.agent {
@@ -79,7 +79,7 @@ fn progress(task: &Task) -> Option<String> {
     })
 }
 
-/// What a task executes, on one line: the command, or its kind.
+/// The work of a task on one line: its command line, its prompt or its kind.
 pub(crate) fn executes(task: &Task) -> String {
     match &task.command {
         Some(command) => text::command(&command.argv),
@@ -90,11 +90,11 @@ pub(crate) fn executes(task: &Task) -> String {
     }
 }
 
-/// How a task ended, on one line.
+/// The end of a task on one line.
 pub(crate) fn ending(outcome: &Outcome) -> String {
     match outcome.is {
         State::Completed => match &outcome.value {
-            // What a command returns is what stands beside it.
+            // The result of a command is its exit code.
             _ if outcome.exit.is_some() => exit(outcome),
             Some(returned) => value(returned),
             None => match outcome.value_bytes {
@@ -117,7 +117,7 @@ fn failing(outcome: &Outcome) -> String {
     match (outcome.failure.as_deref(), outcome.exit, outcome.signal) {
         (Some("exit"), Some(_), _) | (Some("signal"), _, Some(_)) => exit(outcome),
         (Some(kind), ..) if message.is_empty() => kind.to_owned(),
-        // What limit was come to stands in the message.
+        // The message names the limit.
         (Some("error" | "start" | "budget"), ..) | (None, ..) => message.to_owned(),
         (Some(kind), ..) => format!("{kind}: {message}"),
     }
@@ -152,7 +152,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// Why a task is stopped, by whom, and how.
+/// The reason of a cancel, its caller and its manner.
 fn asked(cancel: &Cancel, how: &str) -> String {
     match cancel.reason.trim() {
         "" => format!("by {}{how}", cancel.by),
@@ -168,8 +168,9 @@ fn value(value: &Value) -> String {
     }
 }
 
-/// The end of a task, as it is read by whoever waited: one line, and what it
-/// returned below it. The command shows all of what is cut.
+/// The digest of a finished task: one line, and the result below it.
+///
+/// `whole` is the command that prints a result that is cut.
 pub(crate) fn digest(task: &Task, whole: &str, colour: Colour) -> String {
     let handle = colour.paint(Part::Name, text::line(&task.handle));
     let state = colour.paint(Part::State(task.state), task.state.word());
@@ -207,8 +208,7 @@ pub(crate) fn digest(task: &Task, whole: &str, colour: Colour) -> String {
     shown
 }
 
-/// At most so much of a text, safe, with the count of what was cut and how to
-/// have it.
+/// Cuts a text to the digest's length, with the number of missing characters.
 fn bounded(returned: &str, whole: &str) -> String {
     let length = returned.chars().count();
     let kept: String = returned.chars().take(DIGEST).collect();
@@ -218,7 +218,7 @@ fn bounded(returned: &str, whole: &str) -> String {
     }
 }
 
-/// What a task returned, whole: as it is in a pipe, and safely on a terminal.
+/// Formats a full result: unchanged for a pipe, made safe for a terminal.
 pub(crate) fn returned(answer: &Value, screen: Screen) -> String {
     let said = match answer {
         Value::String(said) => said.clone(),
@@ -228,14 +228,14 @@ pub(crate) fn returned(answer: &Value, screen: Screen) -> String {
     if said.ends_with('\n') { said } else { said + "\n" }
 }
 
-/// All that is known of a task.
+/// Formats the full record of a task.
 pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     let mut fields = Fields::default();
     fields.add("handle", &task.handle);
     fields.add("id", &task.id);
     let state = match (&task.waiting_on, task.settling) {
         (Some(on), _) => format!("waiting on {on}"),
-        (None, true) => format!("{}, its end is being written", task.state.word()),
+        (None, true) => format!("{}, the result is being stored", task.state.word()),
         (None, false) => task.state.word().to_owned(),
     };
     fields.add("state", state);
@@ -259,15 +259,15 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     fields.add("kind", &task.kind);
     if let Some(command) = &task.command {
         fields.add("command", text::command(&command.argv));
-        fields.add("folder", &command.cwd);
+        fields.add("cwd", &command.cwd);
         if !command.env.is_empty() {
             fields.add("env", format!("{} (values are not shown)", command.env.join(", ")));
         }
         fields.add(
             "restart",
             match command.restart {
-                Restart::Never => "never: it is lost if the daemon dies",
-                Restart::OnCrash => "on-crash: it is started again if the daemon dies",
+                Restart::Never => "never: the task is lost if the daemon dies",
+                Restart::OnCrash => "on-crash: the command is started again if the daemon dies",
             },
         );
     }
@@ -298,7 +298,7 @@ pub(crate) fn in_full(task: &Task, now: Timestamp, colour: Colour) -> String {
     fields.render(colour)
 }
 
-/// What a command reported of itself.
+/// Adds the fields of a command's own report.
 fn report_fields(fields: &mut Fields, task: &Task) {
     let number = |of: &Value, name: &str| of.get(name).and_then(Value::as_u64).unwrap_or(0);
     if task.outcome.is_none() {
@@ -308,7 +308,7 @@ fn report_fields(fields: &mut Fields, task: &Task) {
         let mut said = size::bytes(number(output, "bytes"));
         if let dropped @ 1.. = number(output, "dropped") {
             said.push_str(&format!(
-                ", of which {} in the middle are not kept",
+                ", of which {} in the middle are missing",
                 size::bytes(dropped)
             ));
         }
@@ -318,10 +318,10 @@ fn report_fields(fields: &mut Fields, task: &Task) {
     fields.add_some("last line", reported(task, "last_line").map(value));
     if let Some(left @ 1..) = reported(task, "left_behind").and_then(Value::as_u64) {
         let left = size::many(left, "process", "processes");
-        fields.add("left", format!("{left} behind, ended with it"));
+        fields.add("left", format!("{left}, stopped at the end"));
     }
     if reported(task, "environment").is_some_and(|origin| origin == "daemon") {
-        fields.add("variables", "of the daemon: those of its caller are never stored");
+        fields.add("variables", "those of the daemon; the caller's are never stored");
     }
 }
 
@@ -335,9 +335,9 @@ fn outcome_fields(fields: &mut Fields, outcome: &Outcome) {
         fields.add("caused by", outcome.causes.join("\n"));
     }
     if outcome.cancel_requested {
-        fields.add("asked", "to stop, and it completed all the same");
+        fields.add("cancel", "requested, but the task completed first");
     }
-    // That of a command is its report.
+    // The value of a command is its report.
     if let (Some(returned), None) = (&outcome.value, outcome.exit) {
         let shown = Some(bounded(&value(returned), "; all of it: --result"))
             .filter(|shown| !shown.is_empty());

@@ -19,12 +19,12 @@ const ELLIPSIS: char = '…';
 /// Makes the bytes of a stream safe, piece by piece: what is cut between two
 /// pieces is kept until the next one.
 #[derive(Debug, Default)]
-pub(crate) struct Safe {
+pub(crate) struct SafeText {
     /// The unfinished character or sequence at the end of the piece before.
     kept: Vec<u8>,
 }
 
-impl Safe {
+impl SafeText {
     /// The next piece, with its line breaks.
     pub(crate) fn piece(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.kept);
@@ -33,16 +33,16 @@ impl Safe {
         let mut rest = all.as_slice();
         while !rest.is_empty() {
             match next(rest) {
-                Next::Char(c, length) => {
+                Token::Char(c, length) => {
                     show(&mut shown, c);
                     rest = &rest[length..];
                 }
-                Next::LeftOut(length) => rest = &rest[length..],
-                Next::Bad(length) => {
+                Token::LeftOut(length) => rest = &rest[length..],
+                Token::Bad(length) => {
                     shown.push(char::REPLACEMENT_CHARACTER);
                     rest = &rest[length..];
                 }
-                Next::Unfinished => {
+                Token::Unfinished => {
                     self.kept = rest.to_vec();
                     break;
                 }
@@ -60,7 +60,7 @@ impl Safe {
     }
 }
 
-enum Next {
+enum Token {
     Char(char, usize),
     LeftOut(usize),
     Bad(usize),
@@ -68,10 +68,10 @@ enum Next {
 }
 
 /// What the bytes begin with.
-fn next(bytes: &[u8]) -> Next {
+fn next(bytes: &[u8]) -> Token {
     match bytes {
-        [b'\r', b'\n', ..] => return Next::LeftOut(1),
-        [b'\r'] | [0x1b] => return Next::Unfinished,
+        [b'\r', b'\n', ..] => return Token::LeftOut(1),
+        [b'\r'] | [0x1b] => return Token::Unfinished,
         [0x1b, b'[', ..] => return sequence(bytes),
         _ => {}
     }
@@ -84,29 +84,29 @@ fn next(bytes: &[u8]) -> Next {
         }
     };
     match (valid.chars().next(), error) {
-        (Some(c), _) => Next::Char(c, c.len_utf8()),
+        (Some(c), _) => Token::Char(c, c.len_utf8()),
         (None, Some(error)) => match error.error_len() {
-            Some(length) => Next::Bad(length),
-            None if bytes.len() < 4 => Next::Unfinished,
-            None => Next::Bad(1),
+            Some(length) => Token::Bad(length),
+            None if bytes.len() < 4 => Token::Unfinished,
+            None => Token::Bad(1),
         },
-        (None, None) => Next::Unfinished,
+        (None, None) => Token::Unfinished,
     }
 }
 
 /// A sequence that begins with `ESC [`: left out if it is whole, else its ESC is
 /// shown and the rest is text.
-fn sequence(bytes: &[u8]) -> Next {
+fn sequence(bytes: &[u8]) -> Token {
     for (at, byte) in bytes.iter().enumerate().skip(2).take(LONGEST_SEQUENCE) {
         match byte {
             0x20..=0x3f => {}
-            0x40..=0x7e => return Next::LeftOut(at + 1),
-            _ => return Next::Char('\u{1b}', 1),
+            0x40..=0x7e => return Token::LeftOut(at + 1),
+            _ => return Token::Char('\u{1b}', 1),
         }
     }
     match bytes.len() {
-        length if length < LONGEST_SEQUENCE => Next::Unfinished,
-        _ => Next::Char('\u{1b}', 1),
+        length if length < LONGEST_SEQUENCE => Token::Unfinished,
+        _ => Token::Char('\u{1b}', 1),
     }
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn first_line(text: &str) -> String {
 
 /// The text, safe, with its line breaks.
 pub(crate) fn lines(text: &str) -> String {
-    let mut safe = Safe::default();
+    let mut safe = SafeText::default();
     let mut shown = safe.piece(text.as_bytes());
     shown.push_str(&safe.rest());
     shown
@@ -282,7 +282,7 @@ mod tests {
         let whole = "é日\u{1b}[38;5;9m👍\r\nx\rz\u{1b}]8;;\u{7}".as_bytes();
         let expected = lines(std::str::from_utf8(whole).unwrap());
         for at in 0..=whole.len() {
-            let mut safe = Safe::default();
+            let mut safe = SafeText::default();
             let shown = safe.piece(&whole[..at]) + &safe.piece(&whole[at..]) + &safe.rest();
             assert_eq!(shown, expected, "cut at {at}");
         }
@@ -290,14 +290,14 @@ mod tests {
 
     #[test]
     fn what_is_not_utf8_is_shown_and_nothing_after_it_is_lost() {
-        let mut safe = Safe::default();
+        let mut safe = SafeText::default();
         let shown = safe.piece(b"a\xffb\xf0\x9f\x92c\xe6\x97") + &safe.rest();
         assert_eq!(shown, "a\u{fffd}b\u{fffd}c\u{fffd}");
     }
 
     #[test]
     fn an_endless_sequence_is_shown_and_not_waited_for() {
-        let mut safe = Safe::default();
+        let mut safe = SafeText::default();
         let shown = safe.piece(format!("\u{1b}[{}", "1;".repeat(200)).as_bytes());
         assert!(shown.starts_with("␛[1;1;"), "{shown}");
         assert!(safe.kept.len() < 4 + LONGEST_SEQUENCE);

@@ -1,43 +1,41 @@
-//! Tells a person why an attached command that has ended is still waited for:
-//! its children live.
+//! Tells the user that an attached command has ended and its children have not.
 
 use std::time::Duration;
 
 use offshoot_client::wire::{ListTasks, Reply, Request, Scope, State, Task};
 use offshoot_client::{Error, StreamItem};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::show::{size, text};
-use crate::cli::trouble::Trouble;
 
-/// How long nothing is asked: most commands have ended by then.
+/// The delay before the first request; most commands have ended by then.
 const SOON: Duration = Duration::from_millis(500);
 
-/// How many children are named.
+/// The number of children that are named.
 const NAMED: usize = 5;
 
-/// Says once, as soon as it is so, for which children a command is waited for.
-pub(super) async fn tell(desk: Desk, task: String) {
+/// Prints once which children `spawn` waits for.
+pub(super) async fn tell(cx: CommandContext, task: String) {
     tokio::time::sleep(SOON).await;
-    // It is there for comfort only: whoever waits waits all the same.
-    if let Ok(Some(said)) = left(&desk, &task).await {
-        desk.screen.remark(&format!("offshoot: {said}"));
+    // The message is a convenience: ignore errors.
+    if let Ok(Some(said)) = left(&cx, &task).await {
+        cx.screen.remark(&format!("offshoot: {said}"));
     }
 }
 
-/// What is to be said once the command has ended before its children; nothing if
-/// that does not come.
-async fn left(desk: &Desk, task: &str) -> Result<Option<String>, Trouble> {
-    let asked = Request::Events { session: desk.session.clone(), cursor: None };
-    let mut events = desk.client.follow(&asked).await?;
-    // What happens from here on is told; what was before is looked at.
-    let mut seen = desk.show(task).await?;
+/// Waits until the command has ended before its children, and describes them.
+async fn left(cx: &CommandContext, task: &str) -> Result<Option<String>, CliError> {
+    let asked = Request::Events { session: cx.session.clone(), cursor: None };
+    let mut events = cx.client.follow(&asked).await?;
+    // Events cover the time from here on; the record covers the time before.
+    let mut seen = cx.show(task).await?;
     loop {
         if seen.state.is_terminal() {
             return Ok(None);
         }
         if has_ended_itself(&seen) {
-            let children = children(desk, &seen).await?;
+            let children = children(cx, &seen).await?;
             if !children.is_empty() {
                 return Ok(Some(waits_for(&seen, &children)));
             }
@@ -63,15 +61,15 @@ fn has_ended_itself(task: &Task) -> bool {
 }
 
 /// The handles of the live children of a task.
-async fn children(desk: &Desk, task: &Task) -> Result<Vec<String>, Trouble> {
+async fn children(cx: &CommandContext, task: &Task) -> Result<Vec<String>, CliError> {
     let list = ListTasks {
-        session: Some(desk.session.clone()),
+        session: Some(cx.session.clone()),
         scope: Scope::Live,
         states: Vec::new(),
         cursor: None,
         limit: 1_000,
     };
-    let Reply::Tasks(page) = desk.ask(&Request::List(list)).await? else {
+    let Reply::Tasks(page) = cx.ask(&Request::List(list)).await? else {
         return Err(Error::WrongAnswer.into());
     };
     let ours = |one: &Task| one.lineage.parent.as_deref() == Some(task.id.as_str());

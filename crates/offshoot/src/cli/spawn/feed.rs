@@ -1,4 +1,4 @@
-//! Feeds our standard input to a command, byte for byte.
+//! Feeds the standard input of this program to a command, byte for byte.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -8,32 +8,32 @@ use std::sync::{Arc, OnceLock};
 use offshoot_client::InputSender;
 use tokio::sync::mpsc;
 
-/// How many pieces are read ahead. A command that does not read holds up the
-/// reading of our input, and so whoever writes that.
+/// The number of chunks read ahead. A command that does not read slows down the
+/// writer of the input.
 const AHEAD: usize = 2;
 
-/// Why our input could not be read, known before the command knows that it has
-/// ended.
+/// The error that ended the input, set before the command sees the end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Unread(Arc<OnceLock<String>>);
+pub(super) struct InputFailure(Arc<OnceLock<String>>);
 
-impl Unread {
-    /// Why, if it could not.
+impl InputFailure {
+    /// The error, if there is one.
     pub(super) fn why(&self) -> Option<&str> {
         self.0.get().map(String::as_str)
     }
 
     fn note(&self, error: &std::io::Error) {
-        // The first one ends the reading.
+        // The first error ends the input.
         self.0.set(error.to_string()).ok();
     }
 }
 
-/// Passes on all of our input, then its end. What cannot be read is noted; a
-/// command that wants no more, or a daemon that is gone, is no error.
-pub(super) async fn feed(mut to: InputSender, unread: &Unread) {
+/// Passes on the whole input and its end, and notes a read error.
+///
+/// A command that stops reading, or a daemon that is gone, is no error.
+pub(super) async fn feed(mut to: InputSender, failure: &InputFailure) {
     match read() {
-        Err(error) => unread.note(&error),
+        Err(error) => failure.note(&error),
         Ok(mut pieces) => {
             while let Some(piece) = pieces.recv().await {
                 match piece {
@@ -42,7 +42,7 @@ pub(super) async fn feed(mut to: InputSender, unread: &Unread) {
                             return;
                         }
                     }
-                    Err(error) => unread.note(&error),
+                    Err(error) => failure.note(&error),
                 }
             }
         }
@@ -50,8 +50,7 @@ pub(super) async fn feed(mut to: InputSender, unread: &Unread) {
     to.end().await.ok();
 }
 
-/// Our input, read by a thread of its own: a read cannot be given up, and must
-/// hold up nothing else.
+/// Reads the input in a separate thread, because a read cannot be cancelled.
 fn read() -> std::io::Result<mpsc::Receiver<std::io::Result<Vec<u8>>>> {
     let own = std::io::stdin().as_fd().try_clone_to_owned()?;
     let (pieces, read) = mpsc::channel(AHEAD);
@@ -69,8 +68,7 @@ fn read() -> std::io::Result<mpsc::Receiver<std::io::Result<Vec<u8>>>> {
     Ok(read)
 }
 
-/// The next piece, as soon as there is any, also where somebody made the stream
-/// one that never blocks; `None` at the end.
+/// Reads the next chunk, also from a non-blocking stream; `None` at the end.
 fn piece(mut file: &File) -> std::io::Result<Option<Vec<u8>>> {
     use rustix::event::{PollFd, PollFlags, poll};
     let mut piece = vec![0; InputSender::MOST];

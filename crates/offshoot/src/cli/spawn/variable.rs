@@ -1,17 +1,16 @@
 //! `--env`: variables for a command.
 //!
-//! A value may be a secret, so no error shows one: what stands before the `=`
-//! is named, and if there is none, which of the options it is.
+//! A value may be a secret, so no error shows one. An error names the variable,
+//! or the position of the option.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use offshoot_client::wire::Sealed;
 
-use crate::cli::trouble::Trouble;
+use crate::cli::error::CliError;
 
-/// A variable as it was typed. It is looked at later: whoever reads command
-/// lines shows what it refuses.
+/// A variable as typed. It is parsed later, because clap prints a rejected value.
 #[derive(Clone)]
 pub(super) struct Variable(String);
 
@@ -21,19 +20,19 @@ impl std::fmt::Debug for Variable {
     }
 }
 
-/// Takes whatever was typed.
+/// Accepts any text.
 pub(super) fn read(text: &str) -> Result<Variable, Infallible> {
     Ok(Variable(text.to_owned()))
 }
 
-/// The variables, those without a value with the one that is set here.
-pub(super) fn sealed(typed: &[Variable]) -> Result<Sealed, Trouble> {
+/// Parses the variables; one without a value gets that of this environment.
+pub(super) fn sealed(typed: &[Variable]) -> Result<Sealed, CliError> {
     let mut variables = BTreeMap::new();
     for (at, Variable(typed)) in typed.iter().enumerate() {
         let (name, value) = match typed.split_once('=') {
             Some(("", _)) => {
                 let said = format!("{} has no name before the `=`", which(at));
-                return Err(Trouble::usage(said).hint("write --env KEY=VALUE"));
+                return Err(CliError::usage(said).hint("write --env KEY=VALUE"));
             }
             Some((name, value)) => (name, value.to_owned()),
             None => (typed.as_str(), here(at, typed)?),
@@ -43,15 +42,15 @@ pub(super) fn sealed(typed: &[Variable]) -> Result<Sealed, Trouble> {
     Ok(Sealed(variables))
 }
 
-/// The value that a variable has here.
-fn here(at: usize, name: &str) -> Result<String, Trouble> {
+/// Reads a variable of this environment.
+fn here(at: usize, name: &str) -> Result<String, CliError> {
     let problem = match std::env::var_os(name).map(std::ffi::OsString::into_string) {
         Some(Ok(value)) => return Ok(value),
         Some(Err(_)) => "names a variable that is not UTF-8 here",
         None => "has no `=`, and no variable of this name is set here",
     };
     let said = format!("{} {problem}", which(at));
-    Err(Trouble::usage(said).hint("write --env KEY=VALUE, or --env KEY for the value it has here"))
+    Err(CliError::usage(said).hint("write --env KEY=VALUE, or --env KEY for the value it has here"))
 }
 
 fn which(at: usize) -> String {
@@ -71,7 +70,7 @@ mod tests {
     fn no_refusal_shows_a_value() {
         for typed in ["=secret", "secret", ""] {
             let typed = [Variable("A=1".to_owned()), Variable(typed.to_owned())];
-            let Err(Trouble::Told { fault, .. }) = sealed(&typed) else { panic!("{typed:?}") };
+            let Err(CliError::Report { fault, .. }) = sealed(&typed) else { panic!("{typed:?}") };
             assert!(fault.message.starts_with("the second --env has no"), "{fault:?}");
             assert!(!format!("{fault:?}{typed:?}").contains("secret"), "{fault:?}");
         }

@@ -5,44 +5,44 @@ use clap::builder::PossibleValuesParser;
 use offshoot_client::Error;
 use offshoot_client::wire::{ListTasks, Reply, Request, Scope, State, Tasks};
 
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::number;
-use crate::cli::show::table::{Cell, Column, Table};
-use crate::cli::show::{Form, Part, task, text, time, tree};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::table::{Column, Table, TableCell};
+use crate::cli::show::{Format, Part, task, text, time, tree};
 
-/// How many tasks a page has unless somebody says otherwise.
+/// The number of tasks on a page without `--limit`.
 const PAGE: usize = 100;
 
-/// The widest that a cell is where no terminal sets a bound.
+/// The widest cell when the output is not a terminal.
 const WIDEST: usize = 200;
 
 /// List tasks
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  offshoot tasks ls                       # what is live
-  offshoot tasks ls --all --limit 20      # the last 20, finished ones too
+  offshoot tasks ls                       # live tasks
+  offshoot tasks ls --all --limit 20      # the latest 20, finished or not
   offshoot tasks ls --state failed --state lost
 
-The last spawned stand first, children below their parent. If there are more
-than --limit, the command for the next page is told on the standard error;
-with --json its cursor stands in `next`.")]
+The newest task comes first, children below their parent. If there are more
+tasks than --limit, the command for the next page is printed on the standard
+error; with --json, `next` holds its cursor.")]
 pub(crate) struct Ls {
-    /// List finished tasks, too
+    /// Include finished tasks
     #[arg(long)]
     all: bool,
-    /// List only tasks in this state; may be repeated
+    /// Only tasks in this state; repeat for several states
     #[arg(long = "state", value_name = "STATE", value_parser = states())]
     states: Vec<String>,
-    /// Go on where the page before ended
+    /// Continue after the previous page
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<String>,
-    /// How many at the most
+    /// Maximum number of tasks
     #[arg(long, value_name = "N", default_value_t = PAGE, value_parser = number::at_least_one)]
     #[arg(allow_negative_numbers = true)]
     limit: usize,
-    /// List tasks of every session
+    /// Include the tasks of all sessions
     #[arg(long)]
     all_sessions: bool,
 }
@@ -52,31 +52,31 @@ fn states() -> PossibleValuesParser {
 }
 
 impl Ls {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let page = self.read(desk).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json(&page)?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let page = self.read(cx).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json(&page)?;
             return Ok(Exit::Done);
         }
         if page.tasks.is_empty() {
-            desk.screen.tell(&self.nothing(desk));
+            cx.screen.tell(&self.nothing(cx));
             return Ok(Exit::Done);
         }
-        desk.screen.say(&self.table(&page).render(desk.screen.width, desk.screen.out))?;
+        cx.screen.say(&self.table(&page).render(cx.screen.width, cx.screen.out))?;
         if let Some(next) = &page.next {
-            desk.screen.remark(&format!("more: {}", self.next(desk, next)));
+            cx.screen.remark(&format!("more: {}", self.next(cx, next)));
         }
         Ok(Exit::Done)
     }
 
-    /// As many tasks as are wanted. The daemon gives them in pages of its own.
-    async fn read(&self, desk: &Desk) -> Result<Tasks, Trouble> {
+    /// Reads as many tasks as requested; the daemon sends them in pages.
+    async fn read(&self, cx: &CommandContext) -> Result<Tasks, CliError> {
         let mut read = Tasks { tasks: Vec::new(), next: self.cursor.clone() };
         loop {
             let cursor = read.next.take();
             let limit = self.limit - read.tasks.len();
-            let list = ListTasks { cursor, limit, ..self.request(desk) };
-            let page = match desk.ask(&Request::List(list)).await? {
+            let list = ListTasks { cursor, limit, ..self.request(cx) };
+            let page = match cx.ask(&Request::List(list)).await? {
                 Reply::Tasks(page) => page,
                 _ => return Err(Error::WrongAnswer.into()),
             };
@@ -88,12 +88,12 @@ impl Ls {
         }
     }
 
-    fn request(&self, desk: &Desk) -> ListTasks {
-        // A finished state is a wish for finished tasks.
+    fn request(&self, cx: &CommandContext) -> ListTasks {
+        // To ask for a finished state is to ask for finished tasks.
         let finished = |word: &String| State::of(word).is_some_and(State::is_terminal);
         let all = self.all || self.states.iter().any(finished);
         ListTasks {
-            session: (!self.all_sessions).then(|| desk.session.clone()),
+            session: (!self.all_sessions).then(|| cx.session.clone()),
             scope: if all { Scope::All } else { Scope::Live },
             states: self.states.clone(),
             cursor: self.cursor.clone(),
@@ -101,25 +101,25 @@ impl Ls {
         }
     }
 
-    fn nothing(&self, desk: &Desk) -> String {
+    fn nothing(&self, cx: &CommandContext) -> String {
         let place = match self.all_sessions {
             true => "any session".to_owned(),
-            false => format!("session {}", text::line(&desk.session)),
+            false => format!("session {}", text::line(&cx.session)),
         };
         match (self.all, self.states.is_empty()) {
             (true, true) => format!("no tasks in {place}"),
             (false, true) => {
                 format!(
                     "no live tasks in {place}; finished ones: {}",
-                    desk.command("tasks ls", &["--all"])
+                    cx.command("tasks ls", &["--all"])
                 )
             }
-            (_, false) => format!("no such tasks in {place}"),
+            (_, false) => format!("no task in {place} has such a state"),
         }
     }
 
-    /// The command that shows the next page.
-    fn next(&self, desk: &Desk, next: &str) -> String {
+    /// Formats the command that shows the next page.
+    fn next(&self, cx: &CommandContext, next: &str) -> String {
         let limit = self.limit.to_string();
         let mut words = Vec::new();
         if self.all {
@@ -135,7 +135,7 @@ impl Ls {
             words.extend(["--limit", &limit]);
         }
         words.extend(["--cursor", next]);
-        desk.command("tasks ls", &words)
+        cx.command("tasks ls", &words)
     }
 
     fn table(&self, page: &Tasks) -> Table {
@@ -144,7 +144,7 @@ impl Ls {
             Column::stiff("STATE"),
             Column::stiff("AGE"),
             Column::elastic("COMMAND"),
-            Column::elastic("WHAT"),
+            Column::elastic("STATUS"),
         ];
         if self.all_sessions {
             columns.insert(0, Column::firm("SESSION"));
@@ -153,14 +153,14 @@ impl Ls {
         for branch in tree::arrange(&page.tasks) {
             let found = branch.task;
             let mut cells = vec![
-                Cell::new(branch.handle()).part(Part::Name),
-                Cell::new(found.state.word()).part(Part::State(found.state)),
-                Cell::new(time::age(found.age_ms)),
-                Cell::new(text::cut(&task::executes(found), WIDEST)),
-                Cell::new(text::cut(&task::what(found), WIDEST)),
+                TableCell::new(branch.handle()).part(Part::Name),
+                TableCell::new(found.state.word()).part(Part::State(found.state)),
+                TableCell::new(time::age(found.age_ms)),
+                TableCell::new(text::cut(&task::executes(found), WIDEST)),
+                TableCell::new(text::cut(&task::what(found), WIDEST)),
             ];
             if self.all_sessions {
-                cells.insert(0, Cell::new(&found.session).part(Part::Faint));
+                cells.insert(0, TableCell::new(&found.session).part(Part::Faint));
             }
             table.row(cells);
         }

@@ -1,5 +1,4 @@
-//! The line that says what is still waited for. It is there only while somebody
-//! watches, and stands on the standard error.
+//! The progress line of `tasks wait`, on the standard error of a terminal.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -8,50 +7,50 @@ use offshoot_client::StreamItem;
 use offshoot_client::wire::{Reply, Request, Task};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::cli::desk::Desk;
-use crate::cli::show::screen::{Screen, Watched};
-use crate::cli::show::{Form, Part, task, text, time};
+use crate::cli::context::CommandContext;
+use crate::cli::show::screen::{Screen, StreamKind};
+use crate::cli::show::{Format, Part, task, text, time};
 
-/// How often the line is drawn again.
+/// The interval at which the line is drawn again.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Clears the line and goes back to its beginning.
+/// Clears the line and moves the cursor to its start.
 const CLEAR: &str = "\r\u{1b}[K";
 
-/// What is still waited for.
+/// The progress line: the tasks still awaited.
 pub(super) struct Progress {
     screen: Screen,
     began: Instant,
     open: Vec<Task>,
-    /// What happens meanwhile; none if nobody watches.
+    /// Events of the session; none without a terminal.
     events: Option<Receiver<Task>>,
-    drawn: Drawn,
+    drawn: LineState,
 }
 
-/// Whether the line stands there.
+/// Whether the line is on the screen.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Drawn {
-    Yes,
-    No,
+enum LineState {
+    Shown,
+    Hidden,
 }
 
 impl Progress {
-    /// The line about these tasks; none if nobody watches.
-    pub(super) fn new(desk: &Desk, tasks: &[Task]) -> Self {
-        let screen = desk.screen;
-        let shown = screen.watched == Watched::Yes
-            && screen.form == Form::People
+    /// Makes the line for these tasks. Without a terminal it is never drawn.
+    pub(super) fn new(cx: &CommandContext, tasks: &[Task]) -> Self {
+        let screen = cx.screen;
+        let shown = screen.err_kind == StreamKind::Terminal
+            && screen.format == Format::Text
             && std::env::var_os("TERM").is_none_or(|term| term != "dumb");
         let events = shown.then(|| {
             let (told, events) = channel(16);
-            tokio::spawn(watch(desk.clone(), told));
+            tokio::spawn(watch(cx.clone(), told));
             events
         });
         let open = tasks.iter().filter(|task| !task.state.is_terminal()).cloned().collect();
-        Self { screen, began: Instant::now(), open, events, drawn: Drawn::No }
+        Self { screen, began: Instant::now(), open, events, drawn: LineState::Hidden }
     }
 
-    /// Keeps the line fresh while something else is waited for.
+    /// Updates the line while a future runs.
     pub(super) async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> T {
         if self.events.is_none() {
             return wait.await;
@@ -78,7 +77,7 @@ impl Progress {
         }
     }
 
-    /// This task is waited for no more.
+    /// Removes a task from the line.
     pub(super) fn over(&mut self, task: &Task) {
         self.open.retain(|open| open.id != task.id);
     }
@@ -98,14 +97,14 @@ impl Progress {
         line.push_str(&format!(", {}", time::age(waited)));
         let width = columns().saturating_sub(1);
         let line = self.screen.err.paint(Part::Faint, text::cut(&text::line(&line), width));
-        // It is there for comfort only.
+        // The line is a convenience: ignore errors.
         write!(std::io::stderr(), "{CLEAR}{line}").ok();
-        self.drawn = Drawn::Yes;
+        self.drawn = LineState::Shown;
     }
 
-    /// Takes the line away, so that something else can be said there.
+    /// Clears the line, so that something else can be printed.
     pub(super) fn clear(&mut self) {
-        if std::mem::replace(&mut self.drawn, Drawn::No) == Drawn::Yes {
+        if std::mem::replace(&mut self.drawn, LineState::Hidden) == LineState::Shown {
             write!(std::io::stderr(), "{CLEAR}").ok();
         }
     }
@@ -116,7 +115,7 @@ fn columns() -> usize {
     size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }
 
-/// The next task that something happened to.
+/// Waits for the next task that changes.
 async fn next(events: &mut Option<Receiver<Task>>) -> Task {
     let told = match events {
         Some(events) => events.recv().await,
@@ -128,11 +127,12 @@ async fn next(events: &mut Option<Receiver<Task>>) -> Task {
     }
 }
 
-/// Tells of what happens in the session, as long as somebody listens. A daemon
-/// that dies ends it: the line then only counts the time.
-async fn watch(desk: Desk, told: Sender<Task>) {
-    let asked = Request::Events { session: desk.session.clone(), cursor: None };
-    let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+/// Sends the changed tasks of the session until the receiver is gone.
+///
+/// The death of the daemon ends it; the line then only counts the time.
+async fn watch(cx: CommandContext, told: Sender<Task>) {
+    let asked = Request::Events { session: cx.session.clone(), cursor: None };
+    let Ok(mut stream) = cx.client.follow(&asked).await else { return };
     while let Ok(Some(item)) = stream.next().await {
         if let StreamItem::Reply(Reply::Event(happened)) = item
             && let Some(task) = happened.task

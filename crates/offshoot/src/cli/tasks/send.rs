@@ -7,13 +7,13 @@ use offshoot_client::Error;
 use offshoot_client::wire::{AnswerQuestion, Continuation, Reply, Request, SendMessage, Task};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::run::keys;
 use crate::cli::show::text;
-use crate::cli::trouble::Trouble;
 
-/// Send a task a message, or answer what it asks
+/// Send a message to a task, or answer its question
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks send build-1 skip the tests
@@ -21,24 +21,24 @@ use crate::cli::trouble::Trouble;
   offshoot tasks send sort-1 --eof        # close its standard input
   offshoot tasks send lead/ants the red ones
 
-A command reads it as a line of its input, an agent before its next step. If an
-agent asks something and waits, this is the answer, and it says so. If it has
-ended, a new task goes on with its conversation, which is named.")]
+A command reads the message as a line of its input, an agent reads it before its
+next step. If an agent waits for an answer, the message is the answer. If an
+agent has ended, a new task continues its conversation; its handle is printed.")]
 pub(crate) struct Send {
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
-    /// The message, joined with spaces; `-` reads the standard input
+    /// Words of the message; `-` reads the standard input
     #[arg(value_name = "TEXT", required_unless_present = "eof")]
     text: Vec<String>,
-    /// Close the standard input of the command, after the message
+    /// Close the command's standard input after the message
     #[arg(long)]
     eof: bool,
 }
 
 impl Send {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = desk.show(&self.task).await?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let found = cx.show(&self.task).await?;
         let mut messages = Vec::new();
         match self.text.as_slice() {
             [] => {}
@@ -53,54 +53,53 @@ impl Send {
         for (text, sequel) in messages {
             let sent = match &found.question {
                 Some(question) if all.is_empty() && sequel == Continuation::More => {
-                    answer(desk, &found, question.number, text).await?
+                    answer(cx, &found, question.number, text).await?
                 }
-                _ => send(desk, &task, text, sequel).await?,
+                _ => send(cx, &task, text, sequel).await?,
             };
-            // What follows goes where the first one went, whatever is called so
-            // by then.
+            // Later messages go to the task that took the first one.
             task.clone_from(&sent.task);
             all.push(sent);
         }
         for sent in &mut all {
             if sent.task != found.id {
-                let taker = desk.show(&sent.task).await?;
+                let taker = cx.show(&sent.task).await?;
                 (sent.handle, sent.continues) = (taker.handle, Some(found.id.clone()));
             }
         }
-        desk.report(&serde_json::json!({ "sent": all }), |_| {
-            format!("{}\n", all.last().map(Sent::told).unwrap_or_default())
+        cx.report(&serde_json::json!({ "sent": all }), |_| {
+            format!("{}\n", all.last().map(Delivery::told).unwrap_or_default())
         })?;
         Ok(Exit::Done)
     }
 }
 
-/// A message that is durable, or an answer that was given.
+/// A message or an answer that was sent.
 #[derive(Debug, serde::Serialize)]
-struct Sent {
-    /// Its id; an answer has none.
+struct Delivery {
+    /// The message id; an answer has none.
     message: Option<String>,
-    /// Who gets it.
+    /// The task that gets it.
     task: String,
     handle: String,
-    /// How far it has come, or `answered`.
+    /// The state of the message, or `answered`.
     state: String,
-    /// The question that it answers.
+    /// The number of the answered question.
     #[serde(skip_serializing_if = "Option::is_none")]
     question: Option<u32>,
-    /// The task that had ended, for which a new one goes on.
+    /// The ended task whose conversation the new task continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     continues: Option<String>,
 }
 
-impl Sent {
+impl Delivery {
     fn told(&self) -> String {
         let (state, handle) = (text::line(&self.state), text::line(&self.handle));
         match (self.question, &self.continues) {
             (Some(number), _) => format!("{state} question {number} of {handle}"),
             (None, Some(_)) => {
                 let task = text::line(&self.task);
-                format!("{state} for {handle}, a new task that goes on for the ended one: {task}")
+                format!("{state} for {handle}, a new task that continues the ended one: {task}")
             }
             (None, None) => state,
         }
@@ -108,15 +107,15 @@ impl Sent {
 }
 
 async fn send(
-    desk: &Desk,
+    cx: &CommandContext,
     task: &str,
     text: String,
     sequel: Continuation,
-) -> Result<Sent, Trouble> {
+) -> Result<Delivery, CliError> {
     let key = uuid::Uuid::new_v4().to_string();
-    let message = SendMessage { to: desk.named(task), text, sequel, key, keys: keys() };
-    match desk.ask(&Request::Send(message)).await? {
-        Reply::Sent { message, task: taker, state } => Ok(Sent {
+    let message = SendMessage { to: cx.named(task), text, sequel, key, keys: keys() };
+    match cx.ask(&Request::Send(message)).await? {
+        Reply::Sent { message, task: taker, state } => Ok(Delivery {
             message: Some(message),
             task: taker,
             handle: task.to_owned(),
@@ -128,10 +127,15 @@ async fn send(
     }
 }
 
-/// Says it to a task that waits for an answer: it is one.
-async fn answer(desk: &Desk, to: &Task, number: u32, text: String) -> Result<Sent, Trouble> {
-    desk.ask(&Request::Answer(AnswerQuestion { to: desk.named(&to.id), number, text })).await?;
-    Ok(Sent {
+/// Answers the question of a task.
+async fn answer(
+    cx: &CommandContext,
+    to: &Task,
+    number: u32,
+    text: String,
+) -> Result<Delivery, CliError> {
+    cx.ask(&Request::Answer(AnswerQuestion { to: cx.named(&to.id), number, text })).await?;
+    Ok(Delivery {
         message: None,
         task: to.id.clone(),
         handle: to.handle.clone(),
@@ -141,13 +145,13 @@ async fn answer(desk: &Desk, to: &Task, number: u32, text: String) -> Result<Sen
     })
 }
 
-/// All of our own input, without the line break that ends it.
-fn input() -> Result<String, Trouble> {
+/// Reads the standard input without its final line break.
+fn input() -> Result<String, CliError> {
     let mut text = String::new();
     std::io::stdin().read_to_string(&mut text).map_err(|error| match error.kind() {
-        ErrorKind::InvalidData => Trouble::usage("the standard input is not UTF-8")
-            .hint("a message is text; a command can read a file instead"),
-        _ => Trouble::usage(format!("the standard input cannot be read: {error}")),
+        ErrorKind::InvalidData => CliError::usage("the standard input is not UTF-8")
+            .hint("a message must be text; let the command read a file instead"),
+        _ => CliError::usage(format!("the standard input cannot be read: {error}")),
     })?;
     if text.ends_with('\n') {
         text.pop();

@@ -5,59 +5,59 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Outcome, Task};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::show::{size, task, text};
-use crate::cli::trouble::Trouble;
 
-/// Show all that is known of a task
+/// Show the full record of a task
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks show build-1
   offshoot tasks show --json build-1 | jq .outcome
-  offshoot tasks show --result lead       # all that an agent answered, alone
+  offshoot tasks show --result lead       # only the agent's full answer
 
-The command it shows can be pasted into a shell.")]
+The command line it shows can be pasted into a shell.")]
 pub(crate) struct Show {
-    /// Print what it returned, whole, and nothing else
+    /// Print only the full result
     #[arg(long)]
     result: bool,
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::handles())]
     task: String,
 }
 
 impl Show {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        let found = desk.show(&self.task).await?;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        let found = cx.show(&self.task).await?;
         if self.result {
-            return result(desk, &found);
+            return result(cx, &found);
         }
-        desk.answer(&found, |found| task::in_full(found, Timestamp::now(), desk.screen.out))?;
+        cx.answer(&found, |found| task::in_full(found, Timestamp::now(), cx.screen.out))?;
         Ok(Exit::Done)
     }
 }
 
-/// Prints what a task returned, as it is.
-fn result(desk: &Desk, found: &Task) -> Result<Exit, Trouble> {
+/// Prints the full result of a task.
+fn result(cx: &CommandContext, found: &Task) -> Result<Exit, CliError> {
     let handle = text::line(&found.handle);
     let outcome = found.outcome.as_ref();
     match outcome.and_then(|outcome| outcome.value.as_ref()) {
         Some(value) => {
-            desk.answer(value, |value| task::returned(value, desk.screen))?;
+            cx.answer(value, |value| task::returned(value, cx.screen))?;
             Ok(Exit::Done)
         }
         None => Err(match outcome {
-            None => Trouble::failed(format!("{handle} has no result yet: {}", found.state.word()))
-                .hint(format!("wait for it with: {}", desk.command("tasks wait", &[&found.id]))),
-            Some(Outcome { value_bytes: Some(bytes), .. }) => Trouble::failed(format!(
-                "what {handle} returned is too long to be passed on: {}",
+            None => CliError::failed(format!("{handle} has no result yet: {}", found.state.word()))
+                .hint(format!("wait for it with: {}", cx.command("tasks wait", &[&found.id]))),
+            Some(Outcome { value_bytes: Some(bytes), .. }) => CliError::failed(format!(
+                "the result of {handle} is too long to print: {}",
                 size::bytes(*bytes)
             )),
             Some(outcome) => {
                 let how = text::line(&task::ending(outcome));
-                Trouble::failed(format!("{handle} {}, and returned nothing", found.state.word()))
-                    .hint(format!("how it ended: {how}"))
+                CliError::failed(format!("{handle} {} without a result", found.state.word()))
+                    .hint(format!("its end: {how}"))
             }
         }),
     }

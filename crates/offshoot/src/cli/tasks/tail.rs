@@ -5,104 +5,104 @@ use std::io::IsTerminal;
 use clap::Args;
 use offshoot_client::wire::{self, StreamName, TailMode, TailStart, Task};
 
-use super::talk::{self, Shown};
-use crate::cli::desk::Desk;
+use super::conversation::{self, Rendering};
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::lines::Lines;
-use crate::cli::outlet::{Outlet, Passing};
-use crate::cli::pump::{Outlets, Pump};
-use crate::cli::show::Form;
-use crate::cli::show::text::Safe;
-use crate::cli::trouble::Trouble;
+use crate::cli::output::{OutputFilter, OutputStream};
+use crate::cli::pump::{OutputStreams, Pump};
+use crate::cli::show::Format;
+use crate::cli::show::text::SafeText;
 use crate::cli::{completions, number};
 
-/// Read what a command wrote, or what an agent said and was told
+/// Print the output of a command, or the conversation of an agent
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  offshoot tasks tail build-1             # all that is kept of its output
+  offshoot tasks tail build-1             # all output that is kept
   offshoot tasks tail -n 20 build-1       # the last 20 lines
-  offshoot tasks tail -f build-1          # go on as it writes, until it ends
+  offshoot tasks tail -f build-1          # follow the output until the end
   offshoot tasks tail build-1 > log.txt   # the exact bytes
   offshoot tasks tail --json build-1      # as JSON lines
   offshoot tasks tail -f lead             # the conversation of an agent
 
-Of an agent the conversation is shown: what it was asked and told, what it said,
-called and got. These are the last 50 blocks, or as many as -n says, up to 256;
-a long one is cut, and says how much. With --json each is a line, {\"block\":{…}}.
+Agents: the last 50 blocks of the conversation are shown, or as many as -n says,
+up to 256. A long block is cut, with the number of missing characters. With
+--json, each block is a line: {\"block\":{…}}.
 
-Both streams of the command go to the standard output: on a terminal so that no
-control sequence is obeyed, else byte for byte.
+Commands: both streams go to the standard output. A terminal gets them without
+control sequences, a file or pipe gets the exact bytes.
 
-With --json each line is a piece of it, such as {\"stream\":\"stdout\",\"text\":\"…\"}.
-If it is not UTF-8 its bytes are there, too, in Base64. {\"missing_bytes\":N}
-stands where N bytes were not kept, and {\"task\":{…}} comes last.")]
+With --json, each piece of output is a line: {\"stream\":\"stdout\",\"text\":\"…\"}. If
+it is not UTF-8, `bytes` holds the exact bytes in Base64. {\"missing_bytes\":N}
+marks a gap of N bytes, and {\"task\":{…}} comes last.")]
 pub(crate) struct Tail {
-    /// Go on as it writes, until it ends
+    /// Follow until the task ends
     #[arg(short, long)]
     follow: bool,
-    /// Only the last N lines, or blocks of a conversation
+    /// Print only the last N lines, or blocks of a conversation
     #[arg(short = 'n', long, value_name = "N", value_parser = number::any)]
     #[arg(allow_negative_numbers = true)]
     lines: Option<u64>,
-    /// The exact bytes, on a terminal too
+    /// Print the exact bytes, even on a terminal
     #[arg(long)]
     raw: bool,
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::handles())]
     task: String,
 }
 
 impl Tail {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        // By its id: the handle may mean another task before the end is read.
-        let task = desk.show(&self.task).await?;
-        let form = desk.screen.form;
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        // Use the id: the handle may name another task before the end is read.
+        let task = cx.show(&self.task).await?;
+        let format = cx.screen.format;
         if task.agent.is_some() {
-            return self.talk(desk, &task).await;
+            return self.show_conversation(cx, &task).await;
         }
-        let outlets = Outlets {
-            out: (Outlet::stdout()?, self.passing(form, StreamName::Stdout)),
-            err: (Outlet::stdout()?, self.passing(form, StreamName::Stderr)),
+        let streams = OutputStreams {
+            out: (OutputStream::stdout()?, self.filter(format, StreamName::Stdout)),
+            err: (OutputStream::stdout()?, self.filter(format, StreamName::Stderr)),
         };
-        let (tail, following) = (self.asked(desk, &task), self.following());
-        let mut read = Pump::new(desk.clone(), tail, outlets).run().await?.task;
-        // All that it wrote may be there a moment before its end is.
+        let (tail, following) = (self.asked(cx, &task), self.following());
+        let mut read = Pump::new(cx.clone(), tail, streams).run().await?.task;
+        // The last output may arrive before the task has ended.
         if following == TailMode::Follow && !read.state.is_terminal() {
-            read = desk.end_of(task.id).await?;
+            read = cx.end_of(task.id).await?;
         }
-        if form == Form::Json {
-            desk.screen.json_line(&serde_json::json!({ "task": read }))?;
+        if format == Format::Json {
+            cx.screen.json_line(&serde_json::json!({ "task": read }))?;
         }
         Ok(Exit::Done)
     }
 
     /// Shows the conversation of an agent.
-    async fn talk(&self, desk: &Desk, task: &Task) -> Result<Exit, Trouble> {
-        let exact = desk.screen.width.is_none() || self.raw;
-        let shown = if exact { Shown::Exactly } else { Shown::Safely };
-        let read = talk::show(desk, self.asked(desk, task), shown).await?;
-        if desk.screen.form == Form::Json {
-            desk.screen.json_line(&serde_json::json!({ "task": read }))?;
+    async fn show_conversation(&self, cx: &CommandContext, task: &Task) -> Result<Exit, CliError> {
+        let exact = cx.screen.width.is_none() || self.raw;
+        let shown = if exact { Rendering::Exact } else { Rendering::Safe };
+        let read = conversation::show(cx, self.asked(cx, task), shown).await?;
+        if cx.screen.format == Format::Json {
+            cx.screen.json_line(&serde_json::json!({ "task": read }))?;
         }
         Ok(Exit::Done)
     }
 
-    fn asked(&self, desk: &Desk, task: &Task) -> wire::Tail {
+    fn asked(&self, cx: &CommandContext, task: &Task) -> wire::Tail {
         let reading = self.lines.map_or(TailStart::Start, TailStart::Lines);
-        wire::Tail { task: desk.named(&task.id), reading, following: self.following() }
+        wire::Tail { task: cx.named(&task.id), reading, following: self.following() }
     }
 
     fn following(&self) -> TailMode {
         if self.follow { TailMode::Follow } else { TailMode::Stop }
     }
 
-    fn passing(&self, form: Form, stream: StreamName) -> Passing {
-        match form {
-            Form::Json => Passing::Json(Lines::new(stream)),
-            Form::People if std::io::stdout().is_terminal() && !self.raw => {
-                Passing::Safe(Safe::default())
+    fn filter(&self, format: Format, stream: StreamName) -> OutputFilter {
+        match format {
+            Format::Json => OutputFilter::Json(Lines::new(stream)),
+            Format::Text if std::io::stdout().is_terminal() && !self.raw => {
+                OutputFilter::SafeText(SafeText::default())
             }
-            Form::People => Passing::Exact,
+            Format::Text => OutputFilter::Exact,
         }
     }
 }

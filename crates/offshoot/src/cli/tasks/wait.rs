@@ -10,120 +10,119 @@ use offshoot_client::wire::{
 use serde::Serialize;
 use tokio::task::JoinSet;
 
-use super::asks::{self, Asks};
+use super::approvals::{self, PendingApprovals};
 use super::progress::Progress;
-use crate::cli::desk::{Desk, waited_of};
+use crate::cli::context::{CommandContext, wait_reply};
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::run::keys;
-use crate::cli::show::{Form, approval, task, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::{Format, approval, task, text};
 use crate::cli::{completions, duration};
 
-/// How many tasks are waited for at once. Each takes a connection; the others
-/// are waited for as these end.
+/// The number of waits at the same time. Each takes a connection.
 const AT_ONCE: usize = 64;
 
-/// Wait for tasks, and print how each ended
+/// Wait for tasks, and print their results
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   offshoot tasks wait build-1 && echo built
-  offshoot tasks wait --any a b c         # the first that ends
-  offshoot tasks wait --timeout 5m a b    # exits with 124 if time is up
+  offshoot tasks wait --any a b c         # until the first one ends
+  offshoot tasks wait --timeout 5m a b    # exits with 124 after 5 minutes
 
-Of a long result the beginning is printed, and the command that prints all of
-it. What was printed counts as read. If a task asks something, or one below it
-needs an approval, the wait for it is over, too. It exits with 0 if all completed,
-1 failed, 3 cancelled, 4 lost, 5 unknown, 6 needs input, 124 time up. Of several
-the worst counts: lost, failed, cancelled, needs input, time up, completed.")]
+A long result is cut, with the command that prints all of it. A printed result
+is marked as read. The wait for a task also ends when the task asks a question,
+or when a task below it requests an approval.
+
+Exit codes: 0 completed, 1 failed, 3 cancelled, 4 lost, 5 unknown task, 6 needs
+input, 124 timeout. The worst result decides, in this order: lost, failed,
+cancelled, needs input, timeout, completed.")]
 pub(crate) struct Wait {
-    /// Wait only until the first of them ends
+    /// Wait until the first task ends
     #[arg(long)]
     any: bool,
-    /// How long at the most, such as 30s or 5m
+    /// Time limit of the wait, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = duration::read)]
     #[arg(allow_hyphen_values = true)]
     timeout: Option<Duration>,
-    /// Handles, `<parent>/<name>` or ids
+    /// Handles, `<parent>/<name>` or ids of the tasks
     #[arg(value_name = "TASK", required = true, add = completions::handles())]
     tasks: Vec<String>,
 }
 
-/// A task that was waited for, as it is printed: its record, and why the wait
-/// is over.
+/// A task as a wait prints it: its record, and why the wait ended.
 #[derive(Debug, Serialize)]
-struct Printed {
+struct WaitedTask {
     waited: WaitEnd,
     #[serde(flatten)]
     task: Task,
 }
 
-/// What came of a wait.
-enum Came<T> {
-    /// What was waited for.
-    Waited(T),
-    /// Before that, a task needs an approval.
-    Asked(Vec<ApprovalRequest>),
+/// The next thing that happens during a wait.
+enum WaitStep<T> {
+    /// The wait finished.
+    Finished(T),
+    /// Approval requests arrived before that.
+    Approval(Vec<ApprovalRequest>),
 }
 
-/// What a wait has told so far.
-struct Told<'a> {
-    desk: &'a Desk,
+/// The output of a wait.
+struct WaitOutput<'a> {
+    cx: &'a CommandContext,
     progress: Progress,
-    asks: Asks,
-    printed: Vec<Printed>,
-    /// The reader of our output has gone: the wait goes on for its exit code.
+    requests: PendingApprovals,
+    printed: Vec<WaitedTask>,
+    /// The reader of the output is gone; the wait continues for its exit code.
     deaf: bool,
 }
 
 impl Wait {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        // What does not fit on the clock is for ever.
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        // A timeout beyond the range of the clock is no timeout.
         let until = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        // All of them are known before any is waited for, and by their ids from
-        // then on.
+        // Look up all tasks before the first wait, and use their ids from then on.
         let mut known = HashSet::new();
         let mut tasks = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
-            let task = desk.show(task).await?;
+            let task = cx.show(task).await?;
             if known.insert(task.id.clone()) {
                 tasks.push(task);
             }
         }
-        let progress = Progress::new(desk, &tasks);
-        let asks = Asks::new(desk, &tasks);
-        let mut told = Told { desk, progress, asks, printed: Vec::new(), deaf: false };
+        let progress = Progress::new(cx, &tasks);
+        let requests = PendingApprovals::new(cx, &tasks);
+        let mut output = WaitOutput { cx, progress, requests, printed: Vec::new(), deaf: false };
         match self.any {
-            true => any_of(&mut told, tasks, until).await?,
-            false => all_of(&mut told, tasks, until).await?,
+            true => any_of(&mut output, tasks, until).await?,
+            false => all_of(&mut output, tasks, until).await?,
         }
-        told.finish().await
+        output.finish().await
     }
 }
 
-/// Waits for the first of them. Those that had ended by then are told, too.
+/// Waits for the first of the tasks, and prints all that have ended by then.
 async fn any_of(
-    told: &mut Told<'_>,
+    output: &mut WaitOutput<'_>,
     tasks: Vec<Task>,
     until: Option<Instant>,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let ids: Vec<_> = tasks.into_iter().map(|task| task.id).collect();
     let mut lacking = OnMissing::Return;
     let waited = loop {
-        let request = wait(told.desk, (ids.clone(), WaitMode::Any), lacking, until);
-        let desk = told.desk;
-        let mut asking = std::pin::pin!(desk.ask(&request));
+        let request = wait(output.cx, (ids.clone(), WaitMode::Any), lacking, until);
+        let cx = output.cx;
+        let mut asking = std::pin::pin!(cx.ask(&request));
         let waited = loop {
-            match told.beside(&mut asking).await {
-                Came::Waited(waited) => break waited_of(waited?)?,
-                Came::Asked(open) => {
-                    let held = told.held(&open, &ids).await?;
+            match output.beside(&mut asking).await {
+                WaitStep::Finished(waited) => break wait_reply(waited?)?,
+                WaitStep::Approval(open) => {
+                    let held = output.held(&open, &ids).await?;
                     if !held.is_empty() {
-                        return told.tell(held);
+                        return output.tell(held);
                     }
                 }
             }
         };
-        if !told.explain(&waited) {
+        if !output.explain(&waited) {
             break waited;
         }
         lacking = OnMissing::Wait;
@@ -131,15 +130,15 @@ async fn any_of(
     let (over, going): (Vec<_>, Vec<_>) =
         waited.into_iter().partition(|waited| waited.end != WaitEnd::TimedOut);
     let shown = if over.is_empty() { going } else { over };
-    told.tell(shown)
+    output.tell(shown)
 }
 
-/// Waits for all of them, and tells each as soon as it is known.
+/// Waits for all tasks, and prints each result as it arrives.
 async fn all_of(
-    told: &mut Told<'_>,
+    output: &mut WaitOutput<'_>,
     tasks: Vec<Task>,
     until: Option<Instant>,
-) -> Result<(), Trouble> {
+) -> Result<(), CliError> {
     let mut open = VecDeque::from(tasks);
     let mut explained = HashSet::new();
     let (mut waits, mut going) = (JoinSet::new(), HashMap::new());
@@ -148,55 +147,57 @@ async fn all_of(
             && let Some(task) = open.pop_front()
         {
             if task.state.is_terminal() {
-                told.tell(vec![WaitResult { end: WaitEnd::Ended, task }])?;
+                output.tell(vec![WaitResult { end: WaitEnd::Ended, task }])?;
                 continue;
             }
             let lacking =
                 if explained.contains(&task.id) { OnMissing::Wait } else { OnMissing::Return };
-            let request = wait(told.desk, (vec![task.id.clone()], WaitMode::All), lacking, until);
-            let desk = told.desk.clone();
-            let waits = waits.spawn(async move { waited_of(desk.ask(&request).await?) });
+            let request = wait(output.cx, (vec![task.id.clone()], WaitMode::All), lacking, until);
+            let cx = output.cx.clone();
+            let waits = waits.spawn(async move { wait_reply(cx.ask(&request).await?) });
             going.insert(task.id, waits);
         }
-        let waited = match told.beside(waits.join_next()).await {
-            Came::Waited(None) => return Ok(()),
-            Came::Waited(Some(Err(error))) if error.is_cancelled() => continue,
-            Came::Waited(Some(waited)) => waited.map_err(|error| Trouble::other(&error))??,
-            Came::Asked(asked) => {
+        let waited = match output.beside(waits.join_next()).await {
+            WaitStep::Finished(None) => return Ok(()),
+            WaitStep::Finished(Some(Err(error))) if error.is_cancelled() => continue,
+            WaitStep::Finished(Some(waited)) => {
+                waited.map_err(|error| CliError::other(&error))??
+            }
+            WaitStep::Approval(asked) => {
                 let ids: Vec<_> =
                     going.keys().chain(open.iter().map(|task: &Task| &task.id)).cloned().collect();
-                let held = told.held(&asked, &ids).await?;
+                let held = output.held(&asked, &ids).await?;
                 for WaitResult { task, .. } in &held {
                     if let Some(waits) = going.remove(&task.id) {
                         waits.abort();
                     }
                 }
                 open.retain(|task| held.iter().all(|held| held.task.id != task.id));
-                told.tell(held)?;
+                output.tell(held)?;
                 continue;
             }
         };
-        // One that was told of already may have come at that very moment.
+        // A task may end at the moment its approval request is printed.
         let waited: Vec<_> =
             waited.into_iter().filter(|waited| going.remove(&waited.task.id).is_some()).collect();
-        if told.explain(&waited) {
+        if output.explain(&waited) {
             explained.extend(waited.iter().map(|waited| waited.task.id.clone()));
             open.extend(waited.into_iter().map(|waited| waited.task));
         } else {
-            told.tell(waited)?;
+            output.tell(waited)?;
         }
     }
 }
 
 fn wait(
-    desk: &Desk,
+    cx: &CommandContext,
     (tasks, mode): (Vec<String>, WaitMode),
     on_missing: OnMissing,
     until: Option<Instant>,
 ) -> Request {
     let left = until.map(|until| until.saturating_duration_since(Instant::now()));
     let timeout_ms = left.map(duration::millis);
-    let (session, keys) = (desk.session.clone(), keys());
+    let (session, keys) = (cx.session.clone(), keys());
     let on_approval = OnApproval::Return;
     Request::Wait(wire::WaitTasks {
         session,
@@ -209,39 +210,36 @@ fn wait(
     })
 }
 
-impl Told<'_> {
-    /// Waits, unless before that something is asked for below the tasks.
-    async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> Came<T> {
+impl WaitOutput<'_> {
+    /// Waits until the future completes or an approval request arrives.
+    async fn beside<T>(&mut self, wait: impl Future<Output = T>) -> WaitStep<T> {
         tokio::select! {
             biased;
-            waited = self.progress.beside(wait) => Came::Waited(waited),
-            open = self.asks.next() => Came::Asked(open),
+            waited = self.progress.beside(wait) => WaitStep::Finished(waited),
+            open = self.requests.next() => WaitStep::Approval(open),
         }
     }
 
-    /// Those of the tasks that need an answer to one below them; what is asked is
-    /// told.
+    /// Prints approval requests, and returns the awaited tasks that they block.
     async fn held(
         &mut self,
         open: &[ApprovalRequest],
         ids: &[String],
-    ) -> Result<Vec<WaitResult>, Trouble> {
-        let above = asks::above(self.desk, open, ids).await?;
+    ) -> Result<Vec<WaitResult>, CliError> {
+        let above = approvals::above(self.cx, open, ids).await?;
         if above.is_empty() {
             return Ok(Vec::new());
         }
         self.progress.clear();
         for asked in open {
-            let agent = text::line(&asked.agent);
-            let wants = asked.wants();
-            let wants = text::line(&wants);
-            let how = approval::how_to_answer(self.desk, &asked.id);
-            let said = format!("offshoot: {agent} {wants}; {how}");
-            self.desk.screen.remark(&said);
+            let (agent, wants) = (text::line(&asked.agent), text::line(&asked.wants()));
+            let how = approval::answer_hint(self.cx, &asked.id);
+            let text = format!("offshoot: {agent} {wants}; {how}");
+            self.cx.screen.remark(&text);
         }
         let mut held = Vec::new();
         for id in above {
-            let task = self.desk.show(&id).await?;
+            let task = self.cx.show(&id).await?;
             let end = match task.state.is_terminal() {
                 true => WaitEnd::Ended,
                 false => WaitEnd::NeedsInput,
@@ -251,8 +249,7 @@ impl Told<'_> {
         Ok(held)
     }
 
-    /// Says why tasks that lack something are waited for in vain so far; whether
-    /// there are any.
+    /// Tells the user which tasks lack something to run, and returns whether any do.
     fn explain(&mut self, waited: &[WaitResult]) -> bool {
         let lacking = waited.iter().filter(|waited| waited.end == WaitEnd::Lacks);
         let mut any = false;
@@ -261,43 +258,43 @@ impl Told<'_> {
             self.progress.clear();
             let (handle, state) = (text::line(&task.handle), task.state.word());
             let lacks = text::line(task.lacks.as_deref().unwrap_or_default());
-            self.desk.screen.remark(&format!("offshoot: {handle} is {state}: {lacks}"));
+            self.cx.screen.remark(&format!("offshoot: {handle} is {state}: {lacks}"));
         }
         any
     }
 
-    fn tell(&mut self, waited: Vec<WaitResult>) -> Result<(), Trouble> {
+    fn tell(&mut self, waited: Vec<WaitResult>) -> Result<(), CliError> {
         for WaitResult { end, task } in waited {
             self.progress.over(&task);
-            if self.desk.screen.form == Form::People && !self.deaf {
-                let whole = self.desk.command("tasks show", &["--result", &task.id]);
-                let digest = task::digest(&task, &whole, self.desk.screen.out);
-                match self.desk.screen.say(&digest) {
-                    Err(Trouble::ReaderGone) => self.deaf = true,
-                    told => told?,
+            if self.cx.screen.format == Format::Text && !self.deaf {
+                let whole = self.cx.command("tasks show", &["--result", &task.id]);
+                let digest = task::digest(&task, &whole, self.cx.screen.out);
+                match self.cx.screen.say(&digest) {
+                    Err(CliError::ReaderGone) => self.deaf = true,
+                    output => output?,
                 }
             }
             if end == WaitEnd::NeedsInput && task.question.is_some() {
-                let answer = self.desk.command("tasks send", &[&task.id, "ANSWER"]);
-                self.desk.screen.remark(&format!("offshoot: to answer: {answer}"));
+                let answer = self.cx.command("tasks send", &[&task.id, "ANSWER"]);
+                self.cx.screen.remark(&format!("offshoot: to answer: {answer}"));
             }
             if let (WaitEnd::NeedsInput, Some(asked)) = (end, &task.approval) {
-                let said = approval::how_to_answer(self.desk, &asked.id);
-                self.desk.screen.remark(&format!("offshoot: {said}"));
+                let said = approval::answer_hint(self.cx, &asked.id);
+                self.cx.screen.remark(&format!("offshoot: {said}"));
             }
-            self.printed.push(Printed { waited: end, task });
+            self.printed.push(WaitedTask { waited: end, task });
         }
         Ok(())
     }
 
-    /// Acknowledges what was read.
-    async fn finish(mut self) -> Result<Exit, Trouble> {
+    /// Prints JSON, marks the results as read, and returns the exit code.
+    async fn finish(mut self) -> Result<Exit, CliError> {
         self.progress.clear();
-        if self.desk.screen.form == Form::Json {
+        if self.cx.screen.format == Format::Json {
             let answer = serde_json::json!({ "tasks": self.printed, "next": null });
-            match self.desk.screen.json(&answer) {
-                Err(Trouble::ReaderGone) => self.deaf = true,
-                told => told?,
+            match self.cx.screen.json(&answer) {
+                Err(CliError::ReaderGone) => self.deaf = true,
+                output => output?,
             }
         }
         let exit = self.printed.iter().fold(Exit::Done, |exit, printed| {
@@ -309,7 +306,7 @@ impl Told<'_> {
         });
         if !self.deaf {
             let ended = self.printed.into_iter().filter(|p| p.waited == WaitEnd::Ended);
-            self.desk.acknowledge(ended.map(|printed| printed.task.id).collect()).await;
+            self.cx.acknowledge(ended.map(|printed| printed.task.id).collect()).await;
         }
         Ok(exit)
     }

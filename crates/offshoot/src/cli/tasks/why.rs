@@ -8,27 +8,27 @@ use offshoot_client::Error;
 use offshoot_client::wire::{self, Reply, Request};
 
 use crate::cli::completions;
-use crate::cli::desk::Desk;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::show::{Colour, Form, Part, approval, text, time};
-use crate::cli::trouble::Trouble;
+use crate::cli::show::{Colour, Format, Part, approval, text, time};
 
-/// Say what a task waits on, and what holds it up
+/// Show what a task waits on
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   offshoot tasks why build-1")]
 pub(crate) struct Why {
-    /// Its handle, `<parent>/<name>` or id
+    /// Handle, `<parent>/<name>` or id of the task
     #[arg(value_name = "TASK", add = completions::live_handles())]
     task: String,
 }
 
 impl Why {
-    pub(crate) async fn run(self, desk: &Desk) -> Result<Exit, Trouble> {
-        match desk.ask(&Request::Why(desk.named(&self.task))).await? {
+    pub(crate) async fn run(self, cx: &CommandContext) -> Result<Exit, CliError> {
+        match cx.ask(&Request::Why(cx.named(&self.task))).await? {
             Reply::Why(mut why) => {
-                self.add_way_out(desk, &mut why).await;
-                desk.answer(&why, |why| render(why, Timestamp::now(), desk.screen.out))?;
+                self.add_way_out(cx, &mut why).await;
+                cx.answer(&why, |why| render(why, Timestamp::now(), cx.screen.out))?;
                 Ok(Exit::Done)
             }
             _ => Err(Error::WrongAnswer.into()),
@@ -37,22 +37,22 @@ impl Why {
 }
 
 impl Why {
-    /// Says to people what there is to do about a task that waits for an answer.
-    async fn add_way_out(&self, desk: &Desk, why: &mut wire::TaskWhy) {
-        if desk.screen.form == Form::Json {
+    /// Adds the command that answers a waiting task.
+    async fn add_way_out(&self, cx: &CommandContext, why: &mut wire::TaskWhy) {
+        if cx.screen.format == Format::Json {
             return;
         }
         for reason in &mut why.reasons {
             if !matches!(reason.is.as_str(), "approval" | "input") {
                 continue;
             }
-            // It may have been answered in between.
-            let Ok(task) = desk.show(&why.id).await else { return };
+            // The task may have ended in between.
+            let Ok(task) = cx.show(&why.id).await else { return };
             if let Some(asked) = &task.approval {
-                let how = approval::how_to_answer(desk, &asked.id);
+                let how = approval::answer_hint(cx, &asked.id);
                 reason.text = format!("waits for approval: it {}; {how}", asked.wants());
             } else if task.question.is_some() {
-                let answer = desk.command("tasks send", &[&task.id, "ANSWER"]);
+                let answer = cx.command("tasks send", &[&task.id, "ANSWER"]);
                 reason.text.push_str(&format!("; to answer: {answer}"));
             }
         }
@@ -67,12 +67,12 @@ fn render(why: &wire::TaskWhy, now: Timestamp, colour: Colour) -> String {
         shown.push_str(&format!("  {}\n", text::line(&told(reason, now))));
     }
     if why.reasons.is_empty() && !why.state.is_terminal() {
-        shown.push_str("  nothing holds it up\n");
+        shown.push_str("  it waits for nothing\n");
     }
     shown
 }
 
-/// A reason, with how long instead of since when, and in how long.
+/// Formats a reason with durations instead of timestamps.
 fn told(reason: &wire::Reason, now: Timestamp) -> Cow<'_, str> {
     let lasting = || {
         let (said, since) = reason.text.rsplit_once(" since ")?;
@@ -105,7 +105,7 @@ mod tests {
     use offshoot_client::wire::{Reason, State};
 
     #[test]
-    fn reasons_stand_below_the_state() {
+    fn reasons_are_printed_below_the_state() {
         let reason = Reason { is: "queue".into(), text: "2 tasks stand before it\u{1b}[2J".into() };
         let text = "runs, silent since 2026-01-02T03:04:03.053586Z".into();
         let silent = Reason { is: "silent".into(), text };

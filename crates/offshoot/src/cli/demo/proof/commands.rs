@@ -1,4 +1,4 @@
-//! What the commands of the demo have proved.
+//! The claims about the commands of the demo.
 
 use offshoot_client::StreamItem;
 use offshoot_client::wire::{Request, State, Tail, TailMode, TailStart};
@@ -6,21 +6,20 @@ use offshoot_client::wire::{Request, State, Tail, TailMode, TailStart};
 use super::{Claims, ended, listed};
 use crate::cli::demo::Stage;
 use crate::cli::demo::board::find;
+use crate::cli::error::CliError;
 use crate::cli::show::size;
-use crate::cli::trouble::Trouble;
 
-pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Trouble> {
+pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), CliError> {
     let sent: Vec<String> = stage.cast.iter().map(|task| task.id.clone()).collect();
-    let tasks = ended(&stage.desk, &sent).await?;
+    let tasks = ended(&stage.cx, &sent).await?;
     let count = |state| tasks.iter().filter(|task| task.state == state).count();
     let (completed, cancelled, lost) =
         (count(State::Completed), count(State::Cancelled), count(State::Lost));
     claims.add(
-        completed + cancelled + lost == sent.len()
-            && listed(&stage.desk).await?.len() == sent.len(),
+        completed + cancelled + lost == sent.len() && listed(&stage.cx).await?.len() == sent.len(),
         format!(
-            "{} sent off, {} ended, each once: {completed} completed, {cancelled} cancelled, \
-             {lost} lost and said so",
+            "{} spawned, {} ended, each once: {completed} completed, {cancelled} cancelled, \
+             {lost} reported as lost",
             size::count(sent.len() as u64, "command"),
             tasks.iter().filter(|task| task.state.is_terminal()).count()
         ),
@@ -29,7 +28,7 @@ pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Troub
     let steered = output(stage, "survey").await?.contains("took the short road");
     claims.add(
         steered && is("survey", State::Completed),
-        "the steer reached survey: it \"took the short road\"".to_owned(),
+        "the message reached survey: it \"took the short road\"".to_owned(),
     );
     let forced = |name: &str| {
         let outcome = find(&tasks, name).and_then(|task| task.outcome.as_ref());
@@ -39,11 +38,11 @@ pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Troub
         ["storm", "rain", "hail"].iter().all(|name| is(name, State::Cancelled))
             && forced("hail")
             && !forced("rain"),
-        "the cancel went down the tree: two stopped when asked, hail by force".to_owned(),
+        "the cancel stopped the tree: two tasks by TERM, hail by KILL".to_owned(),
     );
     let press = find(&tasks, "press");
     let [_, second, third] = stage.daemons() else {
-        claims.add(false, "two daemons were killed, and a third went on".to_owned());
+        claims.add(false, "two daemons were killed, and a third continued".to_owned());
         return Ok(());
     };
     claims.add(
@@ -51,18 +50,18 @@ pub(super) async fn look(claims: &mut Claims, stage: &Stage) -> Result<(), Troub
             && is("press", State::Completed)
             && is("errand", State::Lost),
         format!(
-            "daemon {second} died by kill -9, daemon {third} went on: press ran again, errand was \
-             told as lost"
+            "daemon {second} died by kill -9, daemon {third} continued: press ran again, errand \
+             was reported as lost"
         ),
     );
     Ok(())
 }
 
-/// What a task wrote.
-async fn output(stage: &Stage, task: &str) -> Result<String, Trouble> {
+/// Reads the output of a task.
+async fn output(stage: &Stage, task: &str) -> Result<String, CliError> {
     let tail =
-        Tail { task: stage.desk.named(task), reading: TailStart::Start, following: TailMode::Stop };
-    let mut stream = stage.desk.client.follow(&Request::Tail(tail)).await?;
+        Tail { task: stage.cx.named(task), reading: TailStart::Start, following: TailMode::Stop };
+    let mut stream = stage.cx.client.follow(&Request::Tail(tail)).await?;
     let mut written = Vec::new();
     while let Some(item) = stream.next().await? {
         if let StreamItem::Output(chunk) = item {

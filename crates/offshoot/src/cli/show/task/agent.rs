@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hitch_says_how_often_and_until_when() {
+    fn a_delay_says_how_often_and_until_when() {
         let now = Timestamp::from_second(1_000_000).unwrap();
         let until = Some(Stamp::from_millis(1_000_012_000));
         let error = "overloaded".to_owned();

@@ -1,48 +1,48 @@
-//! The approval requests of tasks that are waited for, and of their descendants.
+//! The approval requests of tasks below the awaited ones.
 
 use std::collections::{BTreeMap, HashSet};
 
 use offshoot_client::wire::{ApprovalRequest, Task};
 use tokio::sync::mpsc::{Receiver, channel};
 
-use crate::cli::desk::Desk;
-use crate::cli::lookout::Lookout;
-use crate::cli::trouble::Trouble;
+use crate::cli::approval_watch::ApprovalWatch;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
 
-/// Whoever waits for a task would not see what holds it up further down.
-pub(super) struct Asks {
+/// The approval requests below some tasks, which would block a wait unseen.
+pub(super) struct PendingApprovals {
     open: Receiver<Vec<ApprovalRequest>>,
-    told: HashSet<String>,
+    reported: HashSet<String>,
 }
 
-impl Asks {
-    /// What is asked below these tasks, as far as they are agents.
-    pub(super) fn new(desk: &Desk, tasks: &[Task]) -> Self {
+impl PendingApprovals {
+    /// Watches the requests below these tasks, as far as they are agents.
+    pub(super) fn new(cx: &CommandContext, tasks: &[Task]) -> Self {
         let (sender, open) = channel(16);
         let mut sessions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for task in tasks.iter().filter(|task| !task.state.is_terminal() && task.agent.is_some()) {
             sessions.entry(&task.session).or_default().push(task.id.clone());
         }
         for (session, below) in sessions {
-            let mut lookout = Lookout::new(desk, session, below);
+            let mut requests = ApprovalWatch::new(cx, session, below);
             let sender = sender.clone();
             tokio::spawn(async move {
                 loop {
-                    let open = lookout.next().await;
+                    let open = requests.next().await;
                     if sender.send(open).await.is_err() {
                         return;
                     }
                 }
             });
         }
-        Self { open, told: HashSet::new() }
+        Self { open, reported: HashSet::new() }
     }
 
-    /// What is newly asked for. It is safe to drop while it waits.
+    /// Waits for new requests. Safe to drop while it waits.
     pub(super) async fn next(&mut self) -> Vec<ApprovalRequest> {
         loop {
             let Some(mut open) = self.open.recv().await else { std::future::pending().await };
-            open.retain(|asked| self.told.insert(format!("{}-{}", asked.task, asked.number)));
+            open.retain(|asked| self.reported.insert(format!("{}-{}", asked.task, asked.number)));
             if !open.is_empty() {
                 return open;
             }
@@ -50,21 +50,22 @@ impl Asks {
     }
 }
 
-/// Those of these tasks, by their ids, that wait for an answer to a request below
-/// them. A request is withdrawn when its task, or one above, is cancelled.
+/// Finds the tasks, by id, that wait for the decision of a request below them.
+///
+/// A request is withdrawn when its task, or one above it, is cancelled.
 pub(super) async fn above(
-    desk: &Desk,
+    cx: &CommandContext,
     open: &[ApprovalRequest],
     tasks: &[String],
-) -> Result<Vec<String>, Trouble> {
+) -> Result<Vec<String>, CliError> {
     let mut found = Vec::new();
     for asked in open {
-        let mut task = desk.show(&asked.task).await?;
+        let mut task = cx.show(&asked.task).await?;
         let mut above = Vec::new();
         while task.cancel.is_none()
             && let Some(parent) = task.lineage.parent.take()
         {
-            task = desk.show(&parent).await?;
+            task = cx.show(&parent).await?;
             above.push(task.id.clone());
         }
         if task.cancel.is_none() {

@@ -16,39 +16,39 @@ const NAMED: usize = 3;
 
 /// What was last seen of a live task.
 #[derive(Debug)]
-pub(super) struct Glimpse {
+pub(super) struct TaskSnapshot {
     pub(super) handle: String,
     pub(super) parent: Option<String>,
     what: String,
     /// Since when it does what it does.
     since: Option<Timestamp>,
-    stands: Stands,
+    progress: Progress,
     /// When it said last that it has left questions unanswered.
     passed_over: Option<Timestamp>,
 }
 
-/// Whether a task goes on by itself.
+/// Whether a task can progress by itself.
 #[derive(Debug, PartialEq, Eq)]
-enum Stands {
-    /// It does, or may.
-    Goes,
-    /// Not before its children have ended.
-    Below,
-    /// Not before its question of this moment is answered.
-    Asks(Timestamp),
+enum Progress {
+    /// It runs, or may run.
+    Moving,
+    /// It waits for its children.
+    OnChildren,
+    /// It waits for the answer to the question asked at this time.
+    OnAnswer(Timestamp),
 }
 
 /// The live tasks of a run by their ids, which sort by age.
 #[derive(Debug, Default)]
-pub(super) struct Glimpses(BTreeMap<String, Glimpse>);
+pub(super) struct TaskSnapshots(BTreeMap<String, TaskSnapshot>);
 
-impl Glimpse {
+impl TaskSnapshot {
     fn of(seen: &Task) -> Self {
         let asked = seen.question.as_ref().and_then(|question| question.at.parse().ok());
-        let stands = match (seen.state, seen.waiting_on.as_deref(), asked) {
-            (State::Waiting, Some("children"), _) => Stands::Below,
-            (State::Waiting, Some("input"), Some(at)) => Stands::Asks(at),
-            _ => Stands::Goes,
+        let progress = match (seen.state, seen.waiting_on.as_deref(), asked) {
+            (State::Waiting, Some("children"), _) => Progress::OnChildren,
+            (State::Waiting, Some("input"), Some(at)) => Progress::OnAnswer(at),
+            _ => Progress::Moving,
         };
         let report = seen.agent.as_ref().and(seen.progress.as_ref());
         let passed_over = report.and_then(|said| {
@@ -60,17 +60,17 @@ impl Glimpse {
             parent: seen.lineage.parent.clone(),
             what: task::what(seen),
             since: seen.activity.as_ref().and_then(|activity| activity.since.parse().ok()),
-            stands,
+            progress,
             passed_over,
         }
     }
 }
 
-impl Glimpses {
+impl TaskSnapshots {
     /// Notes how a task stands.
     pub(super) fn note(&mut self, seen: &Task) {
         match seen.outcome {
-            None => self.0.insert(seen.id.clone(), Glimpse::of(seen)),
+            None => self.0.insert(seen.id.clone(), TaskSnapshot::of(seen)),
             Some(_) => self.0.remove(&seen.id),
         };
     }
@@ -83,36 +83,37 @@ impl Glimpses {
     /// Whether nothing goes on before a person answers: each owner was reminded
     /// of what is asked after it was, and has left it at that.
     pub(super) fn is_at_a_standstill(&self) -> bool {
-        let passed_over = |glimpse: &Glimpse, asked: &Timestamp| {
-            let owner = glimpse.parent.as_ref().and_then(|parent| self.0.get(parent));
+        let passed_over = |snapshot: &TaskSnapshot, asked: &Timestamp| {
+            let owner = snapshot.parent.as_ref().and_then(|parent| self.0.get(parent));
             owner.is_some_and(|owner| {
-                owner.stands == Stands::Below && owner.passed_over.is_some_and(|at| at >= *asked)
+                owner.progress == Progress::OnChildren
+                    && owner.passed_over.is_some_and(|at| at >= *asked)
             })
         };
-        let mut asks = false;
-        self.0.values().all(|glimpse| match &glimpse.stands {
-            Stands::Goes => false,
-            Stands::Below => true,
-            Stands::Asks(at) => {
-                asks = true;
-                passed_over(glimpse, at)
+        let mut has_question = false;
+        self.0.values().all(|snapshot| match &snapshot.progress {
+            Progress::Moving => false,
+            Progress::OnChildren => true,
+            Progress::OnAnswer(at) => {
+                has_question = true;
+                passed_over(snapshot, at)
             }
-        }) && asks
+        }) && has_question
     }
 
     /// What those are doing that do something, and how many more there are.
     pub(super) fn at_work(&self, now: Timestamp) -> Option<String> {
         let busy: Vec<_> =
-            self.0.values().filter(|glimpse| glimpse.stands != Stands::Below).collect();
+            self.0.values().filter(|snapshot| snapshot.progress != Progress::OnChildren).collect();
         let told: Vec<String> = busy
             .iter()
             .take(NAMED)
-            .map(|glimpse| match glimpse.what.as_str() {
-                "" => glimpse.handle.clone(),
+            .map(|snapshot| match snapshot.what.as_str() {
+                "" => snapshot.handle.clone(),
                 what => {
-                    let since = glimpse.since.map(|since| time::since(since, now));
+                    let since = snapshot.since.map(|since| time::since(since, now));
                     let since = since.map(|since| format!(", for {since}")).unwrap_or_default();
-                    format!("{} ({}{since})", glimpse.handle, text::cut(what, COLUMNS))
+                    format!("{} ({}{since})", snapshot.handle, text::cut(what, COLUMNS))
                 }
             })
             .collect();
@@ -155,10 +156,10 @@ mod tests {
         Task { progress, ..agent(handle, parent, Some("children")) }
     }
 
-    fn seen(tasks: &[Task]) -> Glimpses {
-        let mut glimpses = Glimpses::default();
-        tasks.iter().for_each(|task| glimpses.note(task));
-        glimpses
+    fn seen(tasks: &[Task]) -> TaskSnapshots {
+        let mut snapshots = TaskSnapshots::default();
+        tasks.iter().for_each(|task| snapshots.note(task));
+        snapshots
     }
 
     const EARLY: &str = "2026-01-02T03:04:05Z";

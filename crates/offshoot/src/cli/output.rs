@@ -1,41 +1,40 @@
-//! An outlet: one of our own streams, to which a command's output goes as it is,
-//! made safe, or as JSON.
+//! The standard output and error of this program, as the target of a command's
+//! output: unchanged, made safe for a terminal, or as JSON lines.
 //!
-//! It is written by a thread of its own, so that a reader who takes his time
-//! holds up the output, and not Ctrl-C.
+//! A separate thread writes, so a slow reader delays the output but not Ctrl-C.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use super::error::CliError;
 use super::lines::Lines;
-use super::show::text::Safe;
-use super::trouble::Trouble;
+use super::show::text::SafeText;
 
-/// One of our own streams.
+/// The standard output or error of this program.
 #[derive(Debug)]
-pub(crate) struct Outlet {
+pub(crate) struct OutputStream {
     file: Arc<File>,
 }
 
-/// How bytes go out.
+/// How output is transformed.
 #[derive(Debug)]
-pub(crate) enum Passing {
-    /// As they are.
+pub(crate) enum OutputFilter {
+    /// Unchanged.
     Exact,
-    /// So that no terminal obeys them.
-    Safe(Safe),
+    /// Without control sequences.
+    SafeText(SafeText),
     /// As JSON lines.
     Json(Lines),
 }
 
-impl Passing {
+impl OutputFilter {
     /// What goes out for these bytes.
     pub(crate) fn pass(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         match self {
             Self::Exact => bytes,
-            Self::Safe(safe) => safe.piece(&bytes).into_bytes(),
+            Self::SafeText(safe) => safe.piece(&bytes).into_bytes(),
             Self::Json(lines) => lines.piece(&bytes).into_bytes(),
         }
     }
@@ -44,36 +43,36 @@ impl Passing {
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         match self {
             Self::Exact => Vec::new(),
-            Self::Safe(safe) => safe.rest().into_bytes(),
+            Self::SafeText(safe) => safe.rest().into_bytes(),
             Self::Json(lines) => lines.rest().into_bytes(),
         }
     }
 }
 
-impl Outlet {
+impl OutputStream {
     /// The standard output.
-    pub(crate) fn stdout() -> Result<Self, Trouble> {
+    pub(crate) fn stdout() -> Result<Self, CliError> {
         Self::of(&std::io::stdout())
     }
 
     /// The standard error.
-    pub(crate) fn stderr() -> Result<Self, Trouble> {
+    pub(crate) fn stderr() -> Result<Self, CliError> {
         Self::of(&std::io::stderr())
     }
 
-    fn of<S: AsFd>(stream: &S) -> Result<Self, Trouble> {
-        let own = stream.as_fd().try_clone_to_owned().map_err(Trouble::output)?;
+    fn of<S: AsFd>(stream: &S) -> Result<Self, CliError> {
+        let own = stream.as_fd().try_clone_to_owned().map_err(CliError::output)?;
         Ok(Self { file: Arc::new(own.into()) })
     }
 
     /// Writes all of it.
-    pub(crate) async fn write(&self, bytes: Vec<u8>) -> Result<(), Trouble> {
+    pub(crate) async fn write(&self, bytes: Vec<u8>) -> Result<(), CliError> {
         if bytes.is_empty() {
             return Ok(());
         }
         let file = self.file.clone();
         let written = tokio::task::spawn_blocking(move || write_all(&file, &bytes)).await;
-        written.map_err(|error| Trouble::other(&error))?.map_err(Trouble::output)
+        written.map_err(|error| CliError::other(&error))?.map_err(CliError::output)
     }
 }
 

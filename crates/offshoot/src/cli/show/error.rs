@@ -6,14 +6,14 @@ use jiff::Timestamp;
 use offshoot_client::wire::WireError;
 
 use super::colour::{Colour, Part};
-use super::screen::{Form, inert};
+use super::screen::{Format, inert};
 use super::{text, time};
 
 /// An error as it is told: in words, or as a JSON object.
-pub(crate) fn told(fault: &WireError, form: Form, colour: Colour) -> String {
-    match form {
-        Form::People => render(fault, colour),
-        Form::Json => {
+pub(crate) fn told(fault: &WireError, format: Format, colour: Colour) -> String {
+    match format {
+        Format::Text => render(fault, colour),
+        Format::Json => {
             let json = serde_json::json!({ "error": fault });
             format!("{}\n", inert(&json.to_string()))
         }
@@ -49,7 +49,7 @@ pub(crate) fn render(fault: &WireError, colour: Colour) -> String {
     shown
 }
 
-/// Safe, further lines indented.
+/// SafeText, further lines indented.
 fn said(message: &str) -> String {
     text::lines(message).trim_end().replace('\n', "\n  ")
 }

@@ -10,109 +10,110 @@ use offshoot_client::wire::{ApprovalRef, ApprovalRequest, Code, Decision, Reply,
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::tty::{Tty, Typed, Typing};
+use super::tty::{PendingLine, TerminalInput, Tty};
+use crate::cli::approval_watch::ApprovalWatch;
 use crate::cli::approvals::send;
-use crate::cli::desk::Desk;
-use crate::cli::lookout::Lookout;
-use crate::cli::show::approval::{self, Look, SOME};
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
+use crate::cli::show::approval::{self, ApprovalView, SOME};
 use crate::cli::show::{Part, exact, text};
-use crate::cli::trouble::Trouble;
 
-/// How long what is typed does not count after a question was taken away from
-/// whoever was about to answer it, and another stands there.
+/// The time for which input is ignored after one request replaced another.
+///
+/// The user may still be typing the answer to the first one.
 const STARTLED: Duration = Duration::from_millis(700);
 
-/// Why it is denied where nobody is.
-const NOBODY: &str = "nobody is there to be asked";
+/// The reason of a denial without a terminal.
+const NO_APPROVER: &str = "there is no approver";
 
-/// From how many lines on what is asked is named again below them.
+/// The number of lines from which a request is named again at its end.
 const HIGH: usize = 16;
 
-/// How many columns of it are then shown.
+/// The width of that short form.
 const SHORT: usize = 60;
 
-/// Who answers.
+/// How approval requests are decided during this run.
 #[derive(Debug)]
-pub(super) enum Answers {
-    /// Whoever sits at this terminal.
-    InPlace(Tty),
-    /// Somebody at another one.
+pub(super) enum ApprovalChannel {
+    /// The user decides at this terminal.
+    Terminal(Tty),
+    /// The user decides with `offshoot approve` in another terminal.
     Elsewhere,
-    /// Nobody: it is denied.
-    Denied,
+    /// Every request is denied.
+    Deny,
 }
 
 /// The approval requests of a run.
-pub(super) struct Asks {
-    desk: Desk,
-    lookout: Lookout,
-    answers: Answers,
+pub(super) struct ApprovalPrompt {
+    cx: CommandContext,
+    requests: ApprovalWatch,
+    answers: ApprovalChannel,
     waiting: VecDeque<ApprovalRequest>,
-    /// What is asked now.
+    /// The request shown to the user.
     current: Option<ApprovalRequest>,
-    /// What was dealt with: answered here, or told.
+    /// The requests that were decided here or printed.
     done: HashSet<String>,
-    /// What was told here, and is to be answered elsewhere.
+    /// The printed requests that are decided elsewhere.
     elsewhere: Vec<ApprovalRequest>,
-    /// What became of those of it that are not open any more.
-    fates: JoinSet<Fate>,
-    /// What is under way.
-    doing: Option<JoinHandle<Done>>,
-    /// The line that is waited for.
-    typing: Option<Typing>,
-    /// Before this, what is typed does not count.
+    /// Lookups of the decisions of those that are closed.
+    closing: JoinSet<ClosedRequest>,
+    /// The request to the daemon that is in progress.
+    doing: Option<JoinHandle<Finished>>,
+    /// The line that the user is typing.
+    typing: Option<PendingLine>,
+    /// Input before this time is ignored.
     startled: Option<Instant>,
 }
 
-/// What came of what was under way.
-enum Done {
-    /// It was answered from here, or not.
-    Answered(Box<Result<ApprovalRequest, Trouble>>),
-    /// It is not open any more: what became of it.
+/// The result of a request to the daemon.
+enum Finished {
+    /// A decision was sent from here, or failed.
+    Answered(Box<Result<ApprovalRequest, CliError>>),
+    /// The request was closed elsewhere.
     Closed(Option<Box<ApprovalRequest>>),
 }
 
-/// What was asked, and what became of it, if that is known.
-type Fate = (ApprovalRequest, Option<Box<ApprovalRequest>>);
+/// A closed request, and its final record if it is known.
+type ClosedRequest = (ApprovalRequest, Option<Box<ApprovalRequest>>);
 
-/// What a line means.
+/// The meaning of a typed line.
 #[derive(Debug, PartialEq, Eq)]
-enum Meant {
-    /// An answer.
+enum ParsedAnswer {
+    /// A decision.
     Answer(Decision),
-    /// Nothing that could be one.
+    /// Not a decision.
     Nothing,
 }
 
-/// What tells one question from any other.
+/// The unique key of a request.
 fn key(asked: &ApprovalRequest) -> String {
     format!("{}-{}", asked.task, asked.number)
 }
 
-impl Asks {
-    /// What this task and those below it ask.
-    pub(super) fn new(desk: &Desk, lead: &Task, answers: Answers) -> Self {
+impl ApprovalPrompt {
+    /// Follows the requests of a task and of the tasks below it.
+    pub(super) fn new(cx: &CommandContext, lead: &Task, answers: ApprovalChannel) -> Self {
         Self {
-            desk: desk.clone(),
-            lookout: Lookout::new(desk, &lead.session, vec![lead.id.clone()]),
+            cx: cx.clone(),
+            requests: ApprovalWatch::new(cx, &lead.session, vec![lead.id.clone()]),
             answers,
             waiting: VecDeque::new(),
             current: None,
             done: HashSet::new(),
             elsewhere: Vec::new(),
-            fates: JoinSet::new(),
+            closing: JoinSet::new(),
             doing: None,
             typing: None,
             startled: None,
         }
     }
 
-    /// Whether somebody is being asked here: nothing else is to be said meanwhile.
+    /// Whether a request is on the screen; nothing else is printed meanwhile.
     pub(super) fn is_asking(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Goes on with it. It is safe to drop while it waits.
+    /// Handles the next event. Safe to drop while it waits.
     pub(super) async fn next(&mut self) {
         let typed = async {
             match &mut self.typing {
@@ -127,15 +128,15 @@ impl Asks {
             }
         };
         tokio::select! {
-            open = self.lookout.next() => self.take(open),
-            Some(fate) = self.fates.join_next() => if let Ok(fate) = fate {
-                self.tell(fate);
+            open = self.requests.next() => self.take(open),
+            Some(closed) = self.closing.join_next() => if let Ok(closed) = closed {
+                self.tell(closed);
             },
             done = done => {
                 self.doing = None;
                 match done {
-                    Ok(Done::Answered(answered)) => self.answered(*answered),
-                    Ok(Done::Closed(closed)) => self.closed(closed.as_deref()),
+                    Ok(Finished::Answered(answered)) => self.answered(*answered),
+                    Ok(Finished::Closed(closed)) => self.closed(closed.as_deref()),
                     Err(_) => {}
                 }
             }
@@ -148,43 +149,41 @@ impl Asks {
         self.listen();
     }
 
-    /// Waits for a line if one is wanted, and for none if none is.
+    /// Reads a line while a request is on the screen.
     fn listen(&mut self) {
         let is_asked = self.current.is_some() && self.doing.is_none();
         match (&self.answers, is_asked) {
-            (Answers::InPlace(tty), true) if self.typing.is_none() => match tty.ask() {
+            (ApprovalChannel::Terminal(tty), true) if self.typing.is_none() => match tty.ask() {
                 Ok(typing) => self.typing = Some(typing),
-                Err(_) => self.read(Typed::Gone),
+                Err(_) => self.read(TerminalInput::Gone),
             },
-            (Answers::InPlace(_), true) => {}
+            (ApprovalChannel::Terminal(_), true) => {}
             _ => self.typing = None,
         }
     }
 
-    /// Ends a line that stands open, and tells what became of what was to be
-    /// answered elsewhere.
+    /// Ends the prompt, and prints the decisions of requests decided elsewhere.
     pub(super) async fn leave(&mut self) {
         if self.current.take().is_some() {
             write("\n");
         }
         self.follow(&[]);
-        while let Some(fate) = self.fates.join_next().await {
-            if let Ok(fate) = fate {
-                self.tell(fate);
+        while let Some(closed) = self.closing.join_next().await {
+            if let Ok(closed) = closed {
+                self.tell(closed);
             }
         }
     }
 
-    /// Asks what became of what is to be answered elsewhere and is not open any
-    /// more.
+    /// Looks up the decisions of printed requests that are closed.
     fn follow(&mut self, open: &[ApprovalRequest]) {
         let is_open = |told: &ApprovalRequest| open.iter().any(|one| key(one) == key(told));
         let gone: Vec<_> = self.elsewhere.extract_if(.., |told| !is_open(told)).collect();
         for asked in gone {
             let sought = ApprovalRef { session: asked.session.clone(), id: key(&asked) };
-            let desk = self.desk.clone();
-            self.fates.spawn(async move {
-                match desk.client.ask(&Request::Approval(sought)).await {
+            let cx = self.cx.clone();
+            self.closing.spawn(async move {
+                match cx.client.ask(&Request::Approval(sought)).await {
                     Ok(Reply::Approval(found)) => (asked, Some(found)),
                     _ => (asked, None),
                 }
@@ -192,8 +191,8 @@ impl Asks {
         }
     }
 
-    /// Tells what became of what was to be answered elsewhere.
-    fn tell(&self, (asked, found): Fate) {
+    /// Prints the decision of a request that was decided elsewhere.
+    fn tell(&self, (asked, found): ClosedRequest) {
         let Some(found) = found else { return };
         let (agent, tool) = (exact::on_one_line(&asked.agent), exact::on_one_line(&asked.tool));
         let what = text::cut(&approval::in_short(&asked), SHORT);
@@ -201,10 +200,10 @@ impl Asks {
             Some(closed) => exact::on_one_line(&approval::closed(closed)),
             None => "left open".to_owned(),
         };
-        self.desk.screen.remark(&format!("  {agent}: {tool} ({what}): {said}"));
+        self.cx.screen.remark(&format!("  {agent}: {tool} ({what}): {said}"));
     }
 
-    /// Takes note of what is open now.
+    /// Updates the open requests.
     fn take(&mut self, open: Vec<ApprovalRequest>) {
         self.follow(&open);
         let current = self.current.as_ref().map(key);
@@ -218,73 +217,73 @@ impl Asks {
         }
     }
 
-    /// Asks what became of what is asked here.
+    /// Looks up the decision of the request on the screen.
     fn find_out(&mut self) {
         let Some(current) = &self.current else { return };
         let sought = ApprovalRef { session: current.session.clone(), id: key(current) };
-        let desk = self.desk.clone();
+        let cx = self.cx.clone();
         self.doing = Some(tokio::spawn(async move {
-            match desk.client.ask(&Request::Approval(sought)).await {
-                Ok(Reply::Approval(found)) => Done::Closed(Some(found)),
-                Ok(_) | Err(Error::Refused(_)) => Done::Closed(None),
-                Err(error) => Done::Answered(Box::new(Err(error.into()))),
+            match cx.client.ask(&Request::Approval(sought)).await {
+                Ok(Reply::Approval(found)) => Finished::Closed(Some(found)),
+                Ok(_) | Err(Error::Refused(_)) => Finished::Closed(None),
+                Err(error) => Finished::Answered(Box::new(Err(error.into()))),
             }
         }));
     }
 
-    /// Asks the next one, unless one is being asked.
+    /// Shows the next request, unless one is on the screen.
     fn ask_next(&mut self) {
         if self.current.is_some() || self.doing.is_some() {
             return;
         }
         let Some(next) = self.waiting.pop_front() else { return };
         match &self.answers {
-            Answers::InPlace(tty) => {
+            ApprovalChannel::Terminal(tty) => {
                 tty.forget();
                 self.show(&next);
                 self.current = Some(next);
             }
-            Answers::Elsewhere => {
+            ApprovalChannel::Elsewhere => {
                 self.done.insert(key(&next));
-                let show = self.desk.command_anywhere("approvals show", &[&next.id]);
-                self.desk.screen.remark(approval::asked(&next, self.look(&show)).trim_end());
-                let how = approval::how_to_answer(&self.desk, &next.id);
-                self.desk.screen.remark(&format!("  {how}"));
+                let show = self.cx.command_anywhere("approvals show", &[&next.id]);
+                self.cx.screen.remark(approval::asked(&next, self.look(&show)).trim_end());
+                let how = approval::answer_hint(&self.cx, &next.id);
+                self.cx.screen.remark(&format!("  {how}"));
                 self.elsewhere.push(next);
                 self.ask_next();
             }
-            Answers::Denied => {
-                let denied = Decision::Denied { reason: Some(NOBODY.to_owned()) };
+            ApprovalChannel::Deny => {
+                let denied = Decision::Denied { reason: Some(NO_APPROVER.to_owned()) };
                 self.answer(&next, denied);
                 self.current = Some(next);
             }
         }
     }
 
-    fn look<'a>(&self, whole: &'a str) -> Look<'a> {
-        let screen = self.desk.screen;
-        Look { width: screen.err_width, colour: screen.err, most: Some(SOME), whole }
+    fn look<'a>(&self, whole: &'a str) -> ApprovalView<'a> {
+        let screen = self.cx.screen;
+        ApprovalView { width: screen.err_width, colour: screen.err, most: Some(SOME), whole }
     }
 
-    /// Shows what is asked, and what can be answered.
+    /// Prints a request and the possible decisions.
     fn show(&self, asked: &ApprovalRequest) {
-        let whole = format!("all: {}", self.desk.command_anywhere("approvals show", &[&asked.id]));
+        let whole = format!("all: {}", self.cx.command_anywhere("approvals show", &[&asked.id]));
         let mut shown = format!("\n{}", approval::asked(asked, self.look(&whole)));
         if shown.lines().count() > HIGH {
-            // The beginning may have left the screen by now.
+            // The start may have scrolled off the screen.
             let (agent, tool) = (exact::on_one_line(&asked.agent), exact::on_one_line(&asked.tool));
             let what = text::cut(&approval::in_short(asked), SHORT);
-            shown.push_str(&format!("  all this is for {agent} to use {tool} ({what})\n"));
+            shown.push_str(&format!("  this request is for {agent} to use {tool} ({what})\n"));
         }
         if let more @ 1.. = self.waiting.len() {
-            shown.push_str(&format!("  {more} more to answer after this\n"));
+            shown.push_str(&format!("  {more} more requests after this\n"));
         }
         shown.push_str(&self.choices(asked));
         write(&shown);
     }
 
     fn choices(&self, asked: &ApprovalRequest) -> String {
-        let paint = |key: &str| self.desk.screen.err.paint(Part::Name, key);
+        let paint = |key: &str| self.cx.screen.err.paint(Part::Name, key);
         let (yes, always, no) = (paint("y"), paint("a"), paint("n"));
         let always = approval::covers(asked)
             .map(|covers| format!(", {always} always ({covers})"))
@@ -292,47 +291,46 @@ impl Asks {
         format!("Allow it? {yes} once{always}, {no} no, {no} and why: ")
     }
 
-    /// Reads what was typed.
-    fn read(&mut self, typed: Typed) {
+    /// Handles a typed line.
+    fn read(&mut self, typed: TerminalInput) {
         let Some(current) = self.current.clone() else { return };
         if self.startled.take().is_some_and(|until| Instant::now() < until) {
-            write("  (typed while another question was taken away, so it does not count)\n");
+            write("  (ignored: typed while the request was replaced)\n");
             return write(&self.choices(&current));
         }
         let line = match typed {
-            Typed::Line(line) => line,
-            Typed::End => {
-                let how = approval::how_to_answer(&self.desk, &current.id);
+            TerminalInput::Line(line) => line,
+            TerminalInput::End => {
+                let how = approval::answer_hint(&self.cx, &current.id);
                 self.done.insert(key(&current));
                 self.current = None;
                 return write(&format!("\n  left open; {how}\n"));
             }
-            Typed::Gone => {
-                self.answers = Answers::Elsewhere;
+            TerminalInput::Gone => {
+                self.answers = ApprovalChannel::Elsewhere;
                 self.current = None;
-                return write("\n  nobody can be asked here any more\n");
+                return write("\n  the terminal is gone; decide with `offshoot approve`\n");
             }
         };
-        match meant(&line, current.always.as_deref()) {
-            Meant::Answer(verdict) => self.answer(&current, verdict),
-            Meant::Nothing => {
-                write(&format!("  that is no answer: {}\n", exact::on_one_line(&line)));
+        match parse_answer(&line, current.always.as_deref()) {
+            ParsedAnswer::Answer(verdict) => self.answer(&current, verdict),
+            ParsedAnswer::Nothing => {
+                write(&format!("  not an answer: {}\n", exact::on_one_line(&line)));
                 write(&self.choices(&current));
             }
         }
     }
 
     fn answer(&mut self, asked: &ApprovalRequest, verdict: Decision) {
-        let desk = self.desk.clone();
+        let cx = self.cx.clone();
         let id = key(asked);
-        self.doing =
-            Some(tokio::spawn(
-                async move { Done::Answered(Box::new(send(&desk, id, verdict).await)) },
-            ));
+        self.doing = Some(tokio::spawn(async move {
+            Finished::Answered(Box::new(send(&cx, id, verdict).await))
+        }));
     }
 
-    /// Tells what came of an answer from here.
-    fn answered(&mut self, answered: Result<ApprovalRequest, Trouble>) {
+    /// Prints the result of a decision made here.
+    fn answered(&mut self, answered: Result<ApprovalRequest, CliError>) {
         let Some(current) = self.current.clone() else { return };
         match answered {
             Ok(decided) => {
@@ -340,29 +338,29 @@ impl Asks {
                 let said = said.map(approval::said).unwrap_or_default();
                 self.say(&current, &said);
             }
-            Err(Trouble::Told { fault, .. }) => match fault.code {
+            Err(CliError::Report { fault, .. }) => match fault.code {
                 Code::Answered | Code::NotFound => self.say(&current, &fault.message),
                 _ => {
-                    write(&format!("  it could not be answered: {}\n", fault.message));
-                    if let Answers::InPlace(_) = self.answers {
+                    write(&format!("  cannot send the decision: {}\n", fault.message));
+                    if let ApprovalChannel::Terminal(_) = self.answers {
                         return write(&self.choices(&current));
                     }
                 }
             },
-            Err(Trouble::ReaderGone) => {}
+            Err(CliError::ReaderGone) => {}
         }
         self.done.insert(key(&current));
         self.current = None;
     }
 
-    /// Says what became of a question, where it was asked here.
+    /// Prints the end of a request that was handled here.
     fn say(&self, asked: &ApprovalRequest, said: &str) {
         match self.answers {
-            Answers::Denied => {
+            ApprovalChannel::Deny => {
                 let (agent, tool) = (exact::on_one_line(&asked.agent), &asked.tool);
                 let what = approval::in_short(asked);
                 let tool = exact::on_one_line(tool);
-                self.desk
+                self.cx
                     .screen
                     .remark(&format!("offshoot: {agent} may not use {tool} ({what}): {said}"));
             }
@@ -370,7 +368,7 @@ impl Asks {
         }
     }
 
-    /// Tells what became of what was asked here, and was answered elsewhere.
+    /// Prints that the request on the screen was decided elsewhere.
     fn closed(&mut self, found: Option<&ApprovalRequest>) {
         let Some(current) = self.current.take() else { return };
         self.done.insert(key(&current));
@@ -381,22 +379,24 @@ impl Asks {
     }
 }
 
-/// What is shown to whoever is asked goes out at once, or not at all.
+/// Writes to the terminal at once; errors are ignored.
 fn write(shown: &str) {
     let mut err = std::io::stderr().lock();
     err.write_all(shown.as_bytes()).and_then(|()| err.flush()).ok();
 }
 
-/// What a line means to whoever asked.
-fn meant(line: &str, always: Option<&str>) -> Meant {
+/// Parses a typed line.
+fn parse_answer(line: &str, always: Option<&str>) -> ParsedAnswer {
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let (word, rest) = (word.to_lowercase(), rest.trim());
     match (word.as_str(), rest) {
-        ("y" | "yes", "") => Meant::Answer(Decision::Once),
-        ("a" | "always", "") if always.is_some() => Meant::Answer(Decision::Always),
-        ("n" | "no", "") => Meant::Answer(Decision::Denied { reason: None }),
-        ("n" | "no", why) => Meant::Answer(Decision::Denied { reason: Some(why.to_owned()) }),
-        _ => Meant::Nothing,
+        ("y" | "yes", "") => ParsedAnswer::Answer(Decision::Once),
+        ("a" | "always", "") if always.is_some() => ParsedAnswer::Answer(Decision::Always),
+        ("n" | "no", "") => ParsedAnswer::Answer(Decision::Denied { reason: None }),
+        ("n" | "no", why) => {
+            ParsedAnswer::Answer(Decision::Denied { reason: Some(why.to_owned()) })
+        }
+        _ => ParsedAnswer::Nothing,
     }
 }
 
@@ -405,17 +405,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_clear_is_an_answer() {
-        assert_eq!(meant("y", Some("write")), Meant::Answer(Decision::Once));
-        assert_eq!(meant("YES", None), Meant::Answer(Decision::Once));
-        assert_eq!(meant("a", Some("write")), Meant::Answer(Decision::Always));
+    fn only_a_clear_line_is_a_decision() {
+        assert_eq!(parse_answer("y", Some("write")), ParsedAnswer::Answer(Decision::Once));
+        assert_eq!(parse_answer("YES", None), ParsedAnswer::Answer(Decision::Once));
+        assert_eq!(parse_answer("a", Some("write")), ParsedAnswer::Answer(Decision::Always));
         let reason = Some("use the test database".to_owned());
-        let denied = Meant::Answer(Decision::Denied { reason });
-        assert_eq!(meant("n use the test database", Some("write")), denied);
-        assert_eq!(meant("no", Some("write")), Meant::Answer(Decision::Denied { reason: None }));
+        let denied = ParsedAnswer::Answer(Decision::Denied { reason });
+        assert_eq!(parse_answer("n use the test database", Some("write")), denied);
+        assert_eq!(
+            parse_answer("no", Some("write")),
+            ParsedAnswer::Answer(Decision::Denied { reason: None })
+        );
         for unclear in ["", "yy", "y please", "a lot", "ok", "\u{1b}[A"] {
-            assert_eq!(meant(unclear, Some("write")), Meant::Nothing, "{unclear:?}");
+            assert_eq!(parse_answer(unclear, Some("write")), ParsedAnswer::Nothing, "{unclear:?}");
         }
-        assert_eq!(meant("a", None), Meant::Nothing, "it is not offered");
+        assert_eq!(parse_answer("a", None), ParsedAnswer::Nothing, "it is not offered");
     }
 }

@@ -4,27 +4,28 @@ use offshoot_client::StreamItem;
 use offshoot_client::wire::{ApprovalRequest, ListApprovals, Reply, Request, SessionEvent};
 use tokio::sync::watch;
 
-use super::desk::Desk;
+use super::context::CommandContext;
 
-/// How many are looked at. Whoever answers some sees the next.
+/// The maximum number of requests that are read.
 const MOST: usize = 1_000;
 
 /// The approval requests of some tasks of a session and of their descendants.
 #[derive(Debug)]
-pub(crate) struct Lookout {
+pub(crate) struct ApprovalWatch {
     open: watch::Receiver<Vec<ApprovalRequest>>,
 }
 
-impl Lookout {
-    /// Looks out for what these tasks of a session ask, by their ids.
-    pub(crate) fn new(desk: &Desk, session: &str, below: Vec<String>) -> Self {
+impl ApprovalWatch {
+    /// Watches the requests of these tasks, by id, and of the tasks below them.
+    pub(crate) fn new(cx: &CommandContext, session: &str, below: Vec<String>) -> Self {
         let (told, open) = watch::channel(Vec::new());
-        tokio::spawn(watch(desk.clone(), session.to_owned(), below, told));
+        tokio::spawn(watch(cx.clone(), session.to_owned(), below, told));
         Self { open }
     }
 
-    /// What is asked for, the first asked first, as soon as that is something
-    /// else than before. It is safe to drop while it waits.
+    /// Waits for a change, and returns the open requests, oldest first.
+    ///
+    /// Safe to drop while it waits.
     pub(crate) async fn next(&mut self) -> Vec<ApprovalRequest> {
         if self.open.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -33,17 +34,17 @@ impl Lookout {
     }
 }
 
-/// Tells what is asked for as long as somebody listens.
+/// Sends the open requests until the receiver is gone.
 async fn watch(
-    desk: Desk,
+    cx: CommandContext,
     session: String,
     below: Vec<String>,
     told: watch::Sender<Vec<ApprovalRequest>>,
 ) {
     loop {
         let asked = Request::Events { session: session.clone(), cursor: None };
-        // Whoever tells what happens says why it does not.
-        let Ok(mut stream) = desk.client.follow(&asked).await else { return };
+        // The ticker reports the error.
+        let Ok(mut stream) = cx.client.follow(&asked).await else { return };
         loop {
             let happened = tokio::select! {
                 happened = stream.next() => happened,
@@ -54,7 +55,7 @@ async fn watch(
                     if !concerns(&happened, &told) {
                         continue;
                     }
-                    let Some(open) = open(&desk, &session, &below).await else { break };
+                    let Some(open) = open(&cx, &session, &below).await else { break };
                     told.send_if_modified(|before| {
                         let changed = *before != open;
                         *before = open;
@@ -69,7 +70,7 @@ async fn watch(
     }
 }
 
-/// Whether what is asked for may be something else now.
+/// Whether an event may change the open requests.
 fn concerns(happened: &SessionEvent, told: &watch::Sender<Vec<ApprovalRequest>>) -> bool {
     match happened.change.as_str() {
         "from" | "snapshot" | "asked" | "question_closed" => true,
@@ -81,7 +82,11 @@ fn concerns(happened: &SessionEvent, told: &watch::Sender<Vec<ApprovalRequest>>)
     }
 }
 
-async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<ApprovalRequest>> {
+async fn open(
+    cx: &CommandContext,
+    session: &str,
+    below: &[String],
+) -> Option<Vec<ApprovalRequest>> {
     let (mut open, mut cursor) = (Vec::new(), None);
     loop {
         let list = ListApprovals {
@@ -90,7 +95,7 @@ async fn open(desk: &Desk, session: &str, below: &[String]) -> Option<Vec<Approv
             cursor,
             limit: MOST,
         };
-        let Ok(Reply::Approvals(page)) = desk.client.ask(&Request::Approvals(list)).await else {
+        let Ok(Reply::Approvals(page)) = cx.client.ask(&Request::Approvals(list)).await else {
             return None;
         };
         open.extend(page.approvals);

@@ -1,16 +1,16 @@
-//! What the offline model was asked, as the daemons have noted it in their log.
+//! The calls of the offline model, read from the log of the daemons.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use offshoot_models::Offline;
 
-/// What the model was asked, first to last: of whom, and for which answer.
+/// The calls of the model in order: the agent, and the number of the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally(Vec<(String, u64)>);
+pub(super) struct ModelCalls(Vec<(String, u64)>);
 
-impl Tally {
-    /// What stands in this log.
+impl ModelCalls {
+    /// Reads the calls from a log.
     pub(super) fn read(log: &Path) -> std::io::Result<Self> {
         Ok(Self::of(&std::fs::read_to_string(log)?))
     }
@@ -24,12 +24,12 @@ impl Tally {
         Self(log.lines().filter_map(question).collect())
     }
 
-    /// How often it was asked.
+    /// The number of calls.
     pub(super) fn asked(&self) -> u64 {
         self.0.len() as u64
     }
 
-    /// How many answers it was asked for.
+    /// The number of different answers that were requested.
     pub(super) fn answers(&self) -> u64 {
         let mut asked = self.0.clone();
         asked.sort_unstable();
@@ -37,9 +37,10 @@ impl Tally {
         asked.len() as u64
     }
 
-    /// Whether no answer was asked for again but the one that each agent waited
-    /// for last when the daemon died: its next question is the same or the
-    /// following, and only once the same.
+    /// Whether only the calls pending at the crash were repeated.
+    ///
+    /// The next call of each agent is then for the same answer, at most once, or
+    /// for the following one.
     pub(super) fn repeats_only_what_was_under_way(&self) -> bool {
         let mut last: HashMap<&str, (u64, u32)> = HashMap::new();
         self.0.iter().all(|(whom, number)| {
@@ -55,25 +56,25 @@ impl Tally {
 mod tests {
     use super::*;
 
-    fn tally(asked: &[(&str, u64)]) -> Tally {
+    fn calls(asked: &[(&str, u64)]) -> ModelCalls {
         let line = |(whom, number): &(&str, u64)| {
             format!("2026-01-01 INFO {}answer {number} of {whom}\nelse\n", Offline::ASKED)
         };
-        Tally::of(&asked.iter().map(line).collect::<String>())
+        ModelCalls::of(&asked.iter().map(line).collect::<String>())
     }
 
     #[test]
-    fn a_question_under_way_may_be_repeated_once() {
-        let tally = tally(&[("the lead", 1), ("\"a\"", 1), ("the lead", 2), ("\"a\"", 1)]);
-        assert_eq!((tally.asked(), tally.answers()), (4, 3));
-        assert!(tally.repeats_only_what_was_under_way());
+    fn a_pending_call_may_be_repeated_once() {
+        let calls = calls(&[("the lead", 1), ("\"a\"", 1), ("the lead", 2), ("\"a\"", 1)]);
+        assert_eq!((calls.asked(), calls.answers()), (4, 3));
+        assert!(calls.repeats_only_what_was_under_way());
     }
 
     #[test]
-    fn a_question_that_was_answered_may_not() {
+    fn an_answered_call_may_not_be_repeated() {
         for asked in [&[1, 2, 1][..], &[1, 1, 1], &[1, 1, 2, 2], &[2], &[1, 3]] {
             let asked: Vec<_> = asked.iter().map(|number| ("the lead", *number)).collect();
-            assert!(!tally(&asked).repeats_only_what_was_under_way(), "{asked:?}");
+            assert!(!calls(&asked).repeats_only_what_was_under_way(), "{asked:?}");
         }
     }
 }

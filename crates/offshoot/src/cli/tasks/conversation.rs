@@ -3,28 +3,32 @@
 use offshoot_client::wire::{Block, Reply, Request, Tail, TailMode, TailStart, Task};
 use offshoot_client::{Error, StreamItem};
 
-use crate::cli::desk::Desk;
-use crate::cli::show::{Form, Part, size, text};
-use crate::cli::trouble::Trouble;
+use crate::cli::context::CommandContext;
+use crate::cli::error::CliError;
+use crate::cli::show::{Format, Part, size, text};
 
-/// How often a stream may break in a row without having said anything.
+/// The number of failures in a row before a stream is given up.
 const BREAKS: u32 = 5;
 
-/// Whether what is shown is made safe for a terminal.
+/// Whether the text is made safe for a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// So that no control sequence is obeyed.
-    Safely,
-    /// As it is.
-    Exactly,
+pub(super) enum Rendering {
+    /// Without control sequences.
+    Safe,
+    /// The exact bytes.
+    Exact,
 }
 
-/// Shows what was said to an agent and by it, and what is said from then on if
-/// that is wanted. What comes last is the task as it is then.
-pub(super) async fn show(desk: &Desk, mut tail: Tail, shown: Shown) -> Result<Task, Trouble> {
+/// Prints the conversation of an agent, follows it if requested, and returns
+/// the task as it is at the end.
+pub(super) async fn show(
+    cx: &CommandContext,
+    mut tail: Tail,
+    shown: Rendering,
+) -> Result<Task, CliError> {
     let mut breaks = 0;
     loop {
-        let mut stream = desk.client.follow(&Request::Tail(tail.clone())).await?;
+        let mut stream = cx.client.follow(&Request::Tail(tail.clone())).await?;
         let mut last = None;
         loop {
             let item = match stream.next().await {
@@ -40,67 +44,67 @@ pub(super) async fn show(desk: &Desk, mut tail: Tail, shown: Shown) -> Result<Ta
             match item {
                 Reply::Block(block) => {
                     breaks = 0;
-                    say(desk, &block, shown)?;
-                    // If the stream breaks, nothing is said twice.
+                    say(cx, &block, shown)?;
+                    // If the stream breaks, no block is printed twice.
                     tail.reading = TailStart::From(block.position + 1);
                 }
-                Reply::Skipped { blocks } => skip(desk, blocks)?,
+                Reply::Skipped { blocks } => skip(cx, blocks)?,
                 Reply::Position { at } => tail.reading = TailStart::From(at),
                 Reply::Task(task) => last = Some(*task),
                 _ => {}
             }
         }
         if tail.following == TailMode::Follow {
-            desk.screen.tell("offshoot: the daemon went away; asking the next one");
+            cx.screen.tell("offshoot: the daemon died; connecting to the next one");
         }
     }
 }
 
-fn say(desk: &Desk, block: &Block, shown: Shown) -> Result<(), Trouble> {
-    if desk.screen.form == Form::Json {
-        return desk.screen.json_line(&serde_json::json!({ "block": block }));
+fn say(cx: &CommandContext, block: &Block, shown: Rendering) -> Result<(), CliError> {
+    if cx.screen.format == Format::Json {
+        return cx.screen.json_line(&serde_json::json!({ "block": block }));
     }
     let Some(label) = label(block) else { return Ok(()) };
     let said = match shown {
-        Shown::Safely => text::lines(&block.text),
-        Shown::Exactly => block.text.clone(),
+        Rendering::Safe => text::lines(&block.text),
+        Rendering::Exact => block.text.clone(),
     };
-    let label = desk.screen.out.paint(Part::Head, text::line(&label));
+    let label = cx.screen.out.paint(Part::Head, text::line(&label));
     let lines: Vec<&str> = said.trim_end().split('\n').collect();
     let said = lines.join("\n    ").replace("\n    \n", "\n\n");
-    desk.screen.say(&format!("{}\n", format!("  {label} {said}").trim_end()))
+    cx.screen.say(&format!("{}\n", format!("  {label} {said}").trim_end()))
 }
 
-fn skip(desk: &Desk, blocks: u64) -> Result<(), Trouble> {
-    match desk.screen.form {
-        Form::Json => desk.screen.json_line(&serde_json::json!({ "skipped": blocks })),
-        Form::People => {
+fn skip(cx: &CommandContext, blocks: u64) -> Result<(), CliError> {
+    match cx.screen.format {
+        Format::Json => cx.screen.json_line(&serde_json::json!({ "skipped": blocks })),
+        Format::Text => {
             let count = size::count(blocks, "block");
             let were = if blocks == 1 { "is" } else { "are" };
             let more = "-n shows up to 256";
-            desk.screen.remark(&format!("offshoot: {count} before this {were} not shown; {more}"));
+            cx.screen.remark(&format!("offshoot: {count} before this {were} not shown; {more}"));
             Ok(())
         }
     }
 }
 
-/// Who says it, or what it is; nothing if nobody would want to read it.
+/// The label of a block; none for a block that is not printed.
 fn label(block: &Block) -> Option<String> {
     let name = block.name.as_deref().unwrap_or("a tool");
     Some(match (block.kind.as_str(), block.name.as_deref()) {
-        ("user", _) => "is asked:".to_owned(),
+        ("user", _) => "reads:".to_owned(),
         ("assistant", _) => "says:".to_owned(),
         ("thought", _) if block.text.trim().is_empty() => return None,
         ("thought", _) => "thinks:".to_owned(),
         ("tool_use", _) => format!("calls {name}:"),
         ("tool_result", _) => format!("gets from {name}:"),
-        ("notice", _) => "is told:".to_owned(),
+        ("notice", _) => "is notified:".to_owned(),
         (_, Some("partial")) => "was cut off after:".to_owned(),
         (_, Some("summary")) => "sums up:".to_owned(),
         (_, Some("running")) => "ends its turn.".to_owned(),
-        (_, Some("fork")) => "knows what whoever sent it off knew.".to_owned(),
-        (_, Some("continued")) => "goes on in a new task.".to_owned(),
-        // What a whole answer took, and what is kept to be read on.
+        (_, Some("fork")) => "starts with the conversation of its parent.".to_owned(),
+        (_, Some("continued")) => "continues in a new task.".to_owned(),
+        // Bookkeeping blocks, such as the usage of an answer.
         _ => return None,
     })
 }
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_would_read_is_left_out() {
+    fn bookkeeping_blocks_are_not_printed() {
         assert_eq!(labelled("tool_use", Some("ask")).as_deref(), Some("calls ask:"));
         assert_eq!(labelled("other", Some("partial")).as_deref(), Some("was cut off after:"));
         assert_eq!(labelled("other", Some("answered")), None);

@@ -1,4 +1,4 @@
-//! The data folder, as the doctor sees it.
+//! The doctor's check of the data directory.
 
 use std::fs::{File, TryLockError};
 use std::io::Read;
@@ -10,40 +10,40 @@ use serde::Serialize;
 use super::finding::{Finding, Findings};
 use crate::cli::show::{size, text};
 
-/// Below this much room something is going to fail.
+/// Below this much free space, writes may soon fail.
 const TIGHT: u64 = 100 << 20;
 
-/// How much of a lock is read.
+/// The number of bytes read from a lock file.
 const SIGNATURE: u64 = 1 << 10;
 
-/// The data folder.
+/// The state of the data directory.
 #[derive(Debug, Serialize)]
-pub(super) struct Folder {
+pub(super) struct DataDirReport {
     path: String,
     owner: Option<u32>,
     mode: Option<String>,
     free_bytes: Option<u64>,
     used_bytes: u64,
     writable: bool,
-    /// Whether it is there, or would be made.
+    /// Whether the directory exists.
     exists: bool,
 }
 
-impl Folder {
-    /// Looks at the folder, and notes what is not as it should be.
+impl DataDirReport {
+    /// Checks an existing directory.
     pub(super) fn examine(path: &Path, findings: &mut Findings) -> Self {
         let found = std::fs::metadata(path).ok();
         let mode = found.as_ref().map(|found| found.mode() & 0o7777);
         if let Some(mode) = mode.filter(|mode| mode & 0o077 != 0) {
-            let said = format!("others may look into it: its mode is {mode:o}");
-            let way_out = format!("chmod 700 {}", text::quoted(&super::shown(path)));
-            findings.add(Finding::odd("data", said).way_out(way_out));
+            let said = format!("other users can read the directory: its mode is {mode:o}");
+            let hint = format!("chmod 700 {}", text::quoted(&super::shown(path)));
+            findings.add(Finding::warning("data", said).hint(hint));
         }
         let writable = is_writable(path);
         if !writable {
-            let said = "it cannot be written";
-            let way_out = "give yourself the right to, or choose another folder with --data";
-            findings.add(Finding::wrong("data", said).way_out(way_out));
+            let said = "the directory is not writable";
+            let hint = "change its permissions, or choose another data directory with --data";
+            findings.add(Finding::error("data", said).hint(hint));
         }
         strangers(path, findings);
         Self {
@@ -57,15 +57,16 @@ impl Folder {
         }
     }
 
-    /// Looks at where the folder would be made.
+    /// Checks where a missing directory would be created.
     pub(super) fn absent(path: &Path, findings: &mut Findings) -> Self {
         let above = path.ancestors().skip(1).find(|above| above.exists());
         let above = above.unwrap_or(Path::new("/"));
         let writable = is_writable(above);
         if !writable {
-            let said = format!("it cannot be made: {} cannot be written", super::shown(above));
-            let way_out = "give yourself the right to, or choose another folder with --data";
-            findings.add(Finding::wrong("data", said).way_out(way_out));
+            let said =
+                format!("the directory cannot be created: {} is not writable", super::shown(above));
+            let hint = "change its permissions, or choose another data directory with --data";
+            findings.add(Finding::error("data", said).hint(hint));
         }
         Self {
             path: super::shown(path),
@@ -78,11 +79,11 @@ impl Folder {
         }
     }
 
-    /// The folder, for people.
+    /// Describes the directory on one line.
     pub(super) fn told(&self) -> String {
-        let free = self.free_bytes.map_or_else(|| "unknown room".to_owned(), size::bytes);
+        let free = self.free_bytes.map_or_else(|| "unknown space".to_owned(), size::bytes);
         if !self.exists {
-            return format!("{} (not there: it is made when it is needed; {free} free)", self.path);
+            return format!("{} (missing, created on demand; {free} free)", self.path);
         }
         let mode = self.mode.as_deref().unwrap_or("unknown");
         let used = size::bytes(self.used_bytes);
@@ -94,33 +95,33 @@ fn is_writable(path: &Path) -> bool {
     rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
-/// How much is free on the disk that this is on.
+/// Reads the free space of the file system of a path.
 fn free(path: &Path, findings: &mut Findings) -> Option<u64> {
     let disk = rustix::fs::statvfs(path).ok()?;
     let free = disk.f_bavail.saturating_mul(disk.f_frsize);
     if free < TIGHT {
         let said = format!("only {} are free on its disk", size::bytes(free));
-        let way_out = "make room, or remove sessions with `offshoot sessions rm`: a task is \
-                       refused, not lost, when there is none";
-        findings.add(Finding::odd("data", said).way_out(way_out));
+        let hint = "free some space, for example with `offshoot sessions rm`; on a full disk new \
+                    tasks are refused, and none is lost";
+        findings.add(Finding::warning("data", said).hint(hint));
     }
     Some(free)
 }
 
-/// Files in the folder that belong to somebody else.
+/// Reports files in the directory that another user owns.
 fn strangers(path: &Path, findings: &mut Findings) {
     let us = rustix::process::geteuid().as_raw();
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         let owner = entry.metadata().map(|found| found.uid()).unwrap_or(us);
         if owner != us {
             let said = format!("{} belongs to user {owner}", super::shown(&entry.path()));
-            let way_out = "make it yours with chown, or move it away";
-            findings.add(Finding::wrong("data", said).way_out(way_out));
+            let hint = "change its owner with chown, or move it away";
+            findings.add(Finding::error("data", said).hint(hint));
         }
     }
 }
 
-/// How many bytes the files take that lie in a folder and below it.
+/// The size of all files below a directory, in bytes on disk.
 fn used(path: &Path) -> u64 {
     let mut open = vec![path.to_owned()];
     let mut used = 0;
@@ -136,12 +137,12 @@ fn used(path: &Path) -> u64 {
     used
 }
 
-/// Who holds the folder's lock, if somebody does.
+/// The process that holds the lock of the directory, if one does.
 pub(super) fn holder(path: &Path) -> Option<String> {
     let lock = path.join("lock");
-    // To open a pipe would wait for its other side.
+    // Opening a pipe would wait for its other end.
     let file = lock.is_file().then(|| File::open(lock).ok()).flatten()?;
-    // Let go at once, with the file: whoever wants it now tries again.
+    // The lock is released at once, with the file. A daemon that starts now retries.
     match file.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {
             let mut signed = String::new();
