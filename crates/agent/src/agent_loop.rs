@@ -12,6 +12,7 @@ mod inbox;
 mod model_call;
 mod payment;
 mod progress;
+mod row_entry;
 mod tool_runner;
 mod turn_end;
 
@@ -24,7 +25,6 @@ use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepErr
 use offshoot_store::CounterChange;
 use offshoot_worktree::WorktreeSpec;
 
-use crate::agents::AgentShared;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::budget::{BudgetLedger, fit};
 use crate::clock::{Clock, ClockGuard};
@@ -35,6 +35,7 @@ use crate::isolation::make_worktree;
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
 use crate::notice::envelope;
+use crate::tool::AgentShared;
 use crate::tool::Toolbox;
 
 use self::payment::open_ledger;

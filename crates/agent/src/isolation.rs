@@ -13,11 +13,11 @@ use offshoot_worktree::{
     Worktrees,
 };
 
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::delivery::children_ended;
 use crate::loop_exit::LoopExit;
 use crate::report::AgentReport;
+use crate::tool::AgentShared;
 
 /// The commit at which the worktree of a child would begin now.
 pub(crate) async fn worktree_base(

@@ -6,11 +6,8 @@
 
 use std::fmt::Write;
 
-use offshoot_core::{Caller, Message, Outcome, Question, RowBody, Task, TaskId, digest, text};
-use offshoot_runtime::InboxRow;
+use offshoot_core::{Outcome, Task, TaskId, digest, text};
 
-use crate::conversation::entry::Entry;
-use crate::dialect::ToolMap;
 use crate::report::AgentReport;
 
 /// The tag of the envelope.
@@ -31,85 +28,14 @@ pub(crate) const LIMIT: &str = "limit";
 /// What an agent calls its owner.
 pub(crate) const OWNER: &str = "parent";
 
-/// What a row of an inbox leaves to be looked up.
-#[derive(Debug, Default)]
-pub(crate) struct RowDetails<'a> {
-    /// How much of what a task says is shown, if not all.
-    pub(crate) shown: Option<String>,
-    /// What the agent calls whoever sent the message.
-    pub(crate) sender: Option<String>,
-    /// What the question is.
-    pub(crate) question: Option<Question>,
-    /// The text of the approval request, if it is one.
-    pub(crate) request: Option<String>,
-    /// The agent's dialect, if not the default one.
-    pub(crate) dialect: Option<&'a dyn ToolMap>,
-}
-
-/// What is said by a row of the agent's inbox. What a person says is no notice:
-/// it is said to the agent.
-pub(crate) fn entry(row: InboxRow<'_>, allowance: usize, names: &RowDetails<'_>) -> Entry {
-    match row.body() {
-        RowBody::Result(_) => match row.task() {
-            Some(task) => Entry::Notice { text: result_in(task, allowance, names.dialect) },
-            None => notice("result", &[], "A task has ended, and its record is gone."),
-        },
-        RowBody::Message(message) => said(message, names),
-        // To somebody before the agent, who has not read it.
-        RowBody::Returned(message) if !matches!(message.from, Caller::Task(_)) => {
-            said(message, names)
-        }
-        RowBody::Returned(message) => {
-            let said = names.shown.as_deref().unwrap_or(&message.text);
-            let body = format!("Your message was not read: the task had ended. It said:\n{said}");
-            notice("returned", &[], &body)
-        }
-        RowBody::Question { number, .. } => {
-            let (handle, number) =
-                (row.task().map_or("", |task| task.handle()), number.to_string());
-            if let Some(request) = &names.request {
-                return notice(REQUEST, &[("task", handle), ("request", &number)], request);
-            }
-            let asked = names.question.as_ref();
-            let text = asked.map_or("(the question is gone)", |asked| &asked.text);
-            let open = match asked.is_some_and(|asked| asked.closed.is_some()) {
-                true => "The task has withdrawn it or has its answer: it waits for no answer now.",
-                false => {
-                    let open = format!(
-                        "The task waits for your answer: give it with send_message, to {handle:?}."
-                    );
-                    &names.dialect.map_or(open.clone(), |dialect| dialect.reword(&open))
-                }
-            };
-            let body = format!("{}\n\n{open}", text::cut(text, allowance));
-            notice("question", &[("task", handle), ("number", &number)], &body)
-        }
-    }
-}
-
-fn said(message: &Message, names: &RowDetails<'_>) -> Entry {
-    match message.from {
-        Caller::Task(from) => {
-            let from = names.sender.clone().unwrap_or_else(|| from.to_string());
-            let said = names.shown.as_deref().unwrap_or(&message.text);
-            notice("message", &[("from", &from)], said)
-        }
-        _ => Entry::User { text: message.text.to_string(), images: Vec::new() },
-    }
-}
-
-fn notice(kind: &str, attributes: &[(&str, &str)], body: &str) -> Entry {
-    Entry::Notice { text: envelope(kind, attributes, body) }
-}
-
 /// How the end of a task reads: which task, how it ended, what it did, and a
 /// bounded text.
 pub(crate) fn result(task: &Task, allowance: usize) -> String {
-    result_in(task, allowance, None)
+    result_named(task, allowance, None)
 }
 
-/// The same for an agent to which tasks are called so.
-fn result_in(task: &Task, allowance: usize, dialect: Option<&dyn ToolMap>) -> String {
+/// The notice of the end of a task that the agent's dialect gives another id.
+pub(crate) fn result_named(task: &Task, allowance: usize, other_id: Option<&str>) -> String {
     let outcome = match task.ended() {
         Some(Outcome::Completed { .. }) => "completed",
         Some(Outcome::Failed(_)) => "failed",
@@ -126,8 +52,7 @@ fn result_in(task: &Task, allowance: usize, dialect: Option<&dyn ToolMap>) -> St
     if let Some(done) = &done {
         attributes.push(("did", done));
     }
-    let other = dialect.and_then(|dialect| dialect.task_id(task));
-    if let Some(other) = &other {
+    if let Some(other) = other_id {
         attributes.push(("as", other));
     }
     if let Some((path, branch)) = &left {

@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::agent_loop::AgentLoop;
 use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::budget::{
     Budget, BudgetLedger, BudgetUsage, CallCost, LEAST_ANSWER, ReserveResult, UnknownPrice,
@@ -21,6 +20,7 @@ use crate::conversation::estimate;
 use crate::delivery::due_now;
 use crate::loop_exit::LoopExit;
 use crate::notice::envelope;
+use crate::tool::AgentShared;
 
 /// The longest wait for reservations of other agents.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);

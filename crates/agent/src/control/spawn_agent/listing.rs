@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use offshoot_core::text;
 
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::notice::envelope;
 use crate::profile::{Profile, ProfileTrust, is_name};
+use crate::tool::AgentShared;
 
 /// How many profiles are listed.
 const LISTED: usize = 30;

@@ -81,7 +81,7 @@ fn escaped(value: &str, needs: impl Fn(char) -> bool) -> String {
 mod tests {
     use super::*;
 
-    /// Those of bash, unless somebody changes them.
+    /// The default word breaks of bash.
     const BREAKS: &str = " \t\n\"'><=;|&(:";
 
     fn read(line: &str) -> PartialLine {

@@ -25,7 +25,7 @@ const NARROW: usize = 20;
 pub(crate) struct Exact<'a> {
     /// What stands before each line.
     pub(crate) indent: &'a str,
-    /// How many columns there are, if somebody says.
+    /// The number of columns, if known.
     pub(crate) width: Option<usize>,
     /// In which colours.
     pub(crate) colour: Colour,

@@ -86,7 +86,7 @@ impl Screen {
         self.say(&json_line(answer)?)
     }
 
-    /// Says something beside the answer.
+    /// Prints a remark on the standard error.
     pub(crate) fn remark(&self, shown: &str) {
         let said = match self.format {
             Format::Text => format!("{}\n", text::lines(shown)),
@@ -95,11 +95,11 @@ impl Screen {
                 format!("{}\n", inert(&json.to_string()))
             }
         };
-        // Whoever closed it does not want to hear it.
+        // A closed standard error is ignored.
         std::io::stderr().write_all(said.as_bytes()).ok();
     }
 
-    /// Says something beside the answer, if somebody is there to read it.
+    /// Prints a remark on the standard error of a terminal only.
     pub(crate) fn tell(&self, shown: &str) {
         if self.err_kind == StreamKind::Terminal && self.format == Format::Text {
             let shown = self.err.paint(Part::Faint, text::lines(shown));

@@ -1,6 +1,6 @@
 //! Text from outside, made safe to show and cut to a width.
 //!
-//! Names, reasons and output are written by whoever runs a command. A terminal
+//! Names, reasons and output come from commands and models. A terminal
 //! obeys what it is sent, so nothing is sent that it could obey: complete
 //! colour and cursor sequences are left out, every other control character is
 //! shown as a picture of itself, and what is not UTF-8 as `�`. No text is
