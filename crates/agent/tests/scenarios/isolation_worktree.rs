@@ -63,7 +63,7 @@ async fn s11_1_a_pipe_where_git_reads_holds_up_nobody() -> Test {
     let world = sent(&repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await?.decode()?;
-    assert!(said.contains(".git/HEAD is no file, and git would wait"), "{said}");
+    assert!(said.contains(".git/HEAD is not a file, and git would wait"), "{said}");
     Ok(())
 }
 
@@ -165,7 +165,7 @@ async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     let asked = world.model.asked();
     let system = &asked.iter().find(|call| purpose(call) == "child").unwrap().system;
-    assert!(system.contains("a merge was under way"), "{system}");
+    assert!(system.contains("a merge was in progress"), "{system}");
     assert!(git(&path, "status").contains("still merging"), "the owner's merge is untouched");
     Ok(())
 }
