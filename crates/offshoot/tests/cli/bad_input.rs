@@ -186,7 +186,7 @@ fn numbers_and_durations_below_zero_are_told_as_that() {
 #[test]
 fn an_output_that_cannot_be_written_hides_nothing_that_was_done() {
     let world = World::new();
-    // A disk without room, and a pipe that nobody reads.
+    // A full disk, and a pipe without a reader.
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let (_, unread) = std::io::pipe().unwrap();
     for (out, code) in [(Stdio::from(full), 125), (Stdio::from(unread), 141)] {
