@@ -27,9 +27,9 @@ pub(crate) struct Screen {
     pub(crate) out: Colour,
     /// Colour of the standard error.
     pub(crate) err: Colour,
-    /// How many columns the standard output has, if it is a terminal.
+    /// The number of columns of the standard output, if it is a terminal.
     pub(crate) width: Option<usize>,
-    /// How many columns the standard error has, if it is a terminal.
+    /// The number of columns of the standard error, if it is a terminal.
     pub(crate) err_width: Option<usize>,
     /// What the standard error is connected to.
     pub(crate) err_kind: StreamKind,
@@ -114,8 +114,9 @@ pub(crate) fn json_line<T: Serialize>(answer: &T) -> Result<String, CliError> {
     Ok(format!("{}\n", inert(&json)))
 }
 
-/// JSON in which no character is left that a terminal obeys. JSON itself lets
-/// some of them stand, always inside of strings.
+/// Escapes the control characters in a JSON text that a terminal would obey.
+///
+/// JSON allows some of them inside strings.
 pub(crate) fn inert(json: &str) -> String {
     if !json.chars().any(|c| text::is_unsafe(c) && c != '\n') {
         return json.to_owned();
