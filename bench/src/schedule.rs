@@ -64,7 +64,7 @@ async fn run_workload(
         }
         for run in 0..matrix.runs {
             for turn in 0..systems.len() {
-                // Each repetition starts with another system: nobody always runs after the same.
+                // Each repetition starts with another system: no system always runs after the same one.
                 let system = &systems[(turn + run as usize) % systems.len()];
                 if out_of_time.contains(system) || results.gap(workload, system, n).is_some() {
                     continue;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
+use crate::invocation::Invocation;
 use crate::repository::Repository;
 
 /// The benchmark, which is a workspace of its own.
@@ -16,27 +17,76 @@ pub(crate) const DURABLE_BENCH_MANIFEST: &str = "bench/durable/Cargo.toml";
 /// Cargo's messages as JSON, one a line.
 const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-/// Builds the program in release mode and returns its path.
-pub(crate) fn program(repository: &Repository) -> Result<PathBuf> {
-    let messages = repository
-        .cargo(["build", "--release", "-p", "offshoot", "--bin", "offshoot", MESSAGES])
-        .read()?;
-    executable(&messages).context("the package `offshoot` builds no executable")
+/// The flags of every release build of the stages. Cargo chooses the features of a dependency for
+/// all packages of a build together, so builds of one package each would compile most dependencies,
+/// and all crates above them, once for each package.
+const SHARED_BUILD: &[&str] = &["build", "--release", "--workspace", "--all-features"];
+
+/// An executable of the workspace that stages run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Executable {
+    /// The program.
+    Offshoot,
+    /// The fault harness.
+    Harness,
+    /// The example that shows the library.
+    Tour,
 }
 
-/// Builds the executable for the SQLite workloads in release mode and returns its
-/// path.
+impl Executable {
+    /// The flags that have Cargo build it.
+    fn target(self) -> [&'static str; 2] {
+        match self {
+            Self::Offshoot => ["--bin", "offshoot"],
+            Self::Harness => ["--bin", "offshoot-harness"],
+            Self::Tour => ["--example", "tour"],
+        }
+    }
+
+    /// Builds it in release mode with the flags of all stages and returns its path.
+    pub(crate) fn build(self, repository: &Repository) -> Result<PathBuf> {
+        let target = self.target();
+        let build = repository.cargo(SHARED_BUILD).args(target).args([MESSAGES]);
+        built(build, target[1])
+    }
+
+    /// Builds it and returns a call of it.
+    pub(crate) fn invocation(self, repository: &Repository) -> Result<Invocation> {
+        let path = self.build(repository)?;
+        Ok(repository.program(&path.to_string_lossy(), [""; 0]))
+    }
+}
+
+/// Builds the program as a user does, with the features of its package alone, and returns its path.
+pub(crate) fn program(repository: &Repository) -> Result<PathBuf> {
+    let flags = ["build", "--release", "-p", "offshoot", "--bin", "offshoot", MESSAGES];
+    built(repository.cargo(flags), "offshoot")
+}
+
+/// Builds the executable for the SQLite workloads in release mode and returns its path.
 pub(crate) fn durable_bench(repository: &Repository) -> Result<PathBuf> {
     let messages = repository
         .cargo(["build", "--release", "--manifest-path", DURABLE_BENCH_MANIFEST, MESSAGES])
         .read()?;
-    executable(&messages).with_context(|| format!("{DURABLE_BENCH_MANIFEST} builds no executable"))
+    executable(&messages, |_| true)
+        .with_context(|| format!("{DURABLE_BENCH_MANIFEST} builds no executable"))
 }
 
-/// The executable that Cargo's messages name.
-fn executable(messages: &str) -> Option<PathBuf> {
+/// The path of the target of this name after this build.
+fn built(build: Invocation, name: &str) -> Result<PathBuf> {
+    let messages = build.read()?;
+    executable(&messages, |target| target == name)
+        .with_context(|| format!("the workspace builds no executable `{name}`"))
+}
+
+/// The first executable of a matching target in Cargo's messages.
+fn executable(messages: &str, matches: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let mut messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-    messages.find_map(|message: Value| message["executable"].as_str().map(PathBuf::from))
+    messages.find_map(|message: Value| {
+        let name = message["target"]["name"].as_str().unwrap_or_default();
+        let path = message["executable"].as_str().map(PathBuf::from)?;
+        matches(name).then_some(path)
+    })
 }
 
 #[cfg(test)]
@@ -46,10 +96,11 @@ mod tests {
     #[test]
     fn the_executable_is_found_among_the_messages_of_cargo() {
         let messages = "not json\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":null}\n\
-            {\"reason\":\"compiler-artifact\",\"executable\":\"directory/program\"}\n\
+            {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"a\"},\"executable\":null}\n\
+            {\"reason\":\"compiler-artifact\",\"target\":{\"name\":\"b\"},\"executable\":\"dir/b\"}\n\
             {\"reason\":\"build-finished\",\"success\":true}\n";
-        assert_eq!(executable(messages), Some(PathBuf::from("directory/program")));
-        assert_eq!(executable("{\"reason\":\"build-finished\"}"), None);
+        assert_eq!(executable(messages, |_| true), Some(PathBuf::from("dir/b")));
+        assert_eq!(executable(messages, |name| name == "b"), Some(PathBuf::from("dir/b")));
+        assert_eq!(executable(messages, |name| name == "a"), None);
     }
 }

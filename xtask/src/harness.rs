@@ -5,6 +5,7 @@ mod simulate;
 
 use anyhow::Result;
 
+use crate::executable::Executable;
 use crate::repository::Repository;
 
 pub(crate) use crash::Crash;
@@ -12,8 +13,5 @@ pub(crate) use simulate::Simulate;
 
 /// Builds the harness in release mode and runs it.
 fn run(repository: &Repository, args: &[String]) -> Result<()> {
-    repository
-        .cargo(["run", "--release", "--quiet", "-p", "offshoot-harness", "--"])
-        .args(args)
-        .run()
+    Executable::Harness.invocation(repository)?.args(args).run()
 }

@@ -247,7 +247,7 @@ impl Wake for Watched {
         let (sender, receiver) = watch::channel(0);
         tokio::spawn(async move {
             gate.pass().await;
-            // Nobody listens any more if the measurement is over.
+            // The receiver is gone if the measurement is over.
             sender.send(1).ok();
             // A bare channel does not include the end of the task that sends.
             std::future::pending::<()>().await;

@@ -1,28 +1,30 @@
 //! What all agents of a process share, and how they become a kind of task.
 
-use std::path::{Path, PathBuf};
+mod backend;
+
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Payload, PayloadError, SessionId, text};
+use offshoot_core::{Payload, PayloadError, TaskId};
 use offshoot_models::{Gate, Model, Prices};
 use offshoot_runtime::{Error, TaskRef, TaskRequest};
 use offshoot_sandbox::Helper;
+use offshoot_worktree::{OwnerState, Worktrees};
 use serde_json::Value;
 
 use crate::KIND;
-use crate::approval::{GrantStore, StandingGrants};
-use crate::backend::AgentBackend;
 use crate::brief::Brief;
 use crate::budget::{BudgetPool, BudgetUsage, Reservations, UnknownPrice};
 use crate::clock::Clocks;
-use crate::control::ToolCache;
 use crate::delta::Deltas;
-use crate::dialect::{Dialects, ToolMap, UnknownDialect};
-use crate::model_source::{ModelSource, ModelUnavailable, SingleModel};
-use crate::profile::{Profile, ProfileError, ProfileSource, ProfileUnavailable};
-use crate::tool::{Tool, ToolSource};
-use crate::worktree::Worktrees;
+use crate::dialect::UnknownDialect;
+use crate::grants::{GrantStore, StandingGrants};
+use crate::model_source::{ModelSource, SingleModel};
+use crate::profile::{ProfileError, ProfileSource};
+use crate::tool::{AgentShared, Dialects, Limits, Tool, ToolCache, ToolMap, ToolSource};
+
+pub use self::backend::AgentBackend;
 
 /// A brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
@@ -38,111 +40,12 @@ pub enum BriefError {
     UnknownPrice(#[from] UnknownPrice),
 }
 
-/// How far agents may go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How many answers of its model an agent may take.
-    pub steps: u64,
-    /// How long an agent may take, if that is limited.
-    pub time: Option<Duration>,
-    /// How many agents that an agent has sent off may be alive.
-    pub children: usize,
-    /// How many agents may ever be sent off below one that nobody has sent off,
-    /// those that have ended included.
-    pub tree: u64,
-    /// How many Unicode scalars of a result enter a conversation.
-    pub allowance: usize,
-    /// How many Unicode scalars of what a tool returns enter it.
-    pub tool_result: usize,
-    /// How long a call of a tool may take that does not say that it takes long.
-    pub tool_span: Duration,
-    /// How long a call waits for an approval. It is denied after that.
-    pub approval: Duration,
-    /// How often a model is asked for the same answer.
-    pub tries: u32,
-    /// How many turns in a row an agent takes because something came home,
-    /// without anybody speaking to it, before it waits for everything.
-    pub wakes: u32,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            steps: 200,
-            time: None,
-            children: 64,
-            tree: 1_000,
-            allowance: offshoot_core::DEFAULT_ALLOWANCE,
-            tool_result: 16_000,
-            tool_span: Duration::from_secs(600),
-            approval: Duration::from_secs(24 * 60 * 60),
-            tries: 6,
-            wakes: 8,
-        }
-    }
-}
-
 /// What all agents of a process share. Cheap to clone.
 ///
 /// Register [`Agents::backend`] for [`KIND`] when a runtime opens, and spawn
 /// [`Agents::request`]s.
 #[derive(Clone, Debug)]
 pub struct Agents(pub(crate) Arc<AgentShared>);
-
-/// What an agent's loop and tools get at.
-#[derive(Clone, Debug)]
-pub(crate) struct AgentShared {
-    pub(crate) models: Arc<dyn ModelSource>,
-    pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// Where agents find further tools.
-    pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
-    /// The tools of agents that want nothing of their own, made once.
-    pub(crate) tool_cache: ToolCache,
-    /// The dialects that agents can have.
-    pub(crate) dialects: Dialects,
-    pub(crate) limits: Limits,
-    pub(crate) prices: Prices,
-    pub(crate) deltas: Deltas,
-    /// Where profiles are found, if there are any.
-    pub(crate) profiles: Option<Arc<dyn ProfileSource>>,
-    /// The standing grants.
-    pub(crate) grants: StandingGrants,
-    /// Where the worktrees of isolated agents are, if there is a place.
-    pub(crate) worktrees: Option<Worktrees>,
-    /// The reservations of model calls in progress.
-    pub(crate) reservations: Reservations,
-    /// The clocks of agents whose time is limited.
-    pub(crate) clocks: Clocks,
-}
-
-impl AgentShared {
-    /// The profile of this name for agents that work in this folder.
-    pub(crate) fn profile(
-        &self,
-        name: &str,
-        folder: Option<&Path>,
-    ) -> Result<Arc<Profile>, ProfileUnavailable> {
-        match &self.profiles {
-            Some(profiles) => profiles.find(name, folder),
-            None => {
-                let name = text::cut(name, 80).into_owned();
-                Err(ProfileUnavailable::Unknown { name, known: "none".to_owned() })
-            }
-        }
-    }
-
-    /// The model of an agent of this session, and the gate before it.
-    pub(crate) fn model(
-        &self,
-        brief: &Brief,
-        session: SessionId,
-    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
-        match &brief.endpoint {
-            Some(began) => self.models.find_at(&brief.model, session, began),
-            None => self.models.find(&brief.model, session),
-        }
-    }
-}
 
 impl Agents {
     /// Agents that find their models here, without tools of their own yet.
@@ -255,6 +158,21 @@ impl Agents {
         let mut shared = Arc::unwrap_or_clone(self.0);
         change(&mut shared);
         Self(Arc::new(shared))
+    }
+
+    /// Removes the worktrees of ended agents where nothing would be lost, and returns how many.
+    /// `state_of` returns the state of a task.
+    ///
+    /// Call it after recovery, and from time to time.
+    pub async fn sweep_worktrees<F, S>(&self, state_of: F) -> std::io::Result<usize>
+    where
+        F: FnMut(TaskId) -> S,
+        S: Future<Output = OwnerState>,
+    {
+        match &self.0.worktrees {
+            Some(worktrees) => worktrees.sweep(state_of).await,
+            None => Ok(0),
+        }
     }
 
     /// The used part of an agent's own budget, if it has one. Reservations of calls in progress

@@ -12,21 +12,15 @@
 //! | module | contents |
 //! |---|---|
 //! | `request` | the request, its [`Decision`], and the requests that wait |
-//! | `paths` | paths outside the working directory, which no grant covers |
-//! | `grants` | standing grants |
 //! | `texts` | the texts for models and owners |
 //! | `judge` | the verdict about a call |
 //! | `wait` | the wait for a decision |
 
-mod grants;
 mod judge;
-mod paths;
 mod request;
 mod texts;
 mod wait;
 
-pub(crate) use grants::StandingGrants;
-pub use grants::{GrantStore, MemoryGrants, covers};
 pub(crate) use judge::{Judgement, judge, may_approve};
 pub use request::{ApprovalError, ApprovalRequest, Decision, PendingApproval};
 pub(crate) use texts::{StopCause, cannot_approve, request_text};

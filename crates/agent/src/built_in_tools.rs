@@ -3,9 +3,7 @@
 //! Each tool is declared here once. Lists of tools elsewhere, such as the tools of
 //! a built-in profile, are derived from this table.
 
-use offshoot_core::permissions::Verdict;
-
-use crate::tool::Effect;
+use offshoot_core::permissions::{Action, Verdict};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +22,29 @@ pub struct BuiltInTool {
     pub role: ToolRole,
     /// The built-in profiles that list it. The other ones offer every tool.
     pub profiles: &'static [&'static str],
+}
+
+/// What a call of a tool does to the world, and so whether it may be repeated
+/// after a crash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    ReadOnly,
+    /// The same however often it is repeated.
+    Idempotent,
+    /// Something each time. It is never repeated: if it is not known whether it
+    /// was done, the model is told so.
+    Lasting,
+}
+
+impl Effect {
+    /// What a call of a tool does that says no more.
+    pub(crate) fn deed(self) -> Action {
+        match self {
+            Self::ReadOnly => Action::Read,
+            Self::Idempotent | Self::Lasting => Action::Change,
+        }
+    }
 }
 
 /// The kind of access that the calls of a tool need. See

@@ -18,9 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::agents::AgentShared;
 use crate::conversation::Closing;
-use crate::tool::ToolContext;
 
 /// How long the last words may take once the time is over.
 const LAST_WORDS: Duration = Duration::from_secs(60);
@@ -239,12 +237,8 @@ impl Drop for Hold {
 }
 
 /// Waits for people, which costs the agent no time.
-pub(crate) async fn on_hold<T>(
-    shared: &AgentShared,
-    cx: &Context,
-    wait: impl Future<Output = T>,
-) -> T {
-    let Some(clock) = shared.clocks.of(cx.id()) else { return wait.await };
+pub(crate) async fn on_hold<T>(clocks: &Clocks, cx: &Context, wait: impl Future<Output = T>) -> T {
+    let Some(clock) = clocks.of(cx.id()) else { return wait.await };
     let since = clock.stop(cx.now());
     let _hold = Hold(clock);
     if let Some(since) = since {
@@ -254,12 +248,4 @@ pub(crate) async fn on_hold<T>(
         }
     }
     wait.await
-}
-
-impl ToolContext {
-    /// Waits for people, which costs the agent no time: for a tool that asks
-    /// somebody.
-    pub async fn on_hold<T>(&self, wait: impl Future<Output = T>) -> T {
-        on_hold(&self.shared, &self.cx, wait).await
-    }
 }

@@ -14,20 +14,18 @@ mod spawn_agent;
 mod told;
 mod wait_tasks;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use hashbrown::HashMap;
 use offshoot_core::SessionId;
 use offshoot_runtime::Context;
-use parking_lot::Mutex;
 
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::built_in_tools;
-use crate::dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
+use crate::dialect::{DialectName, UnknownDialect};
 use crate::finish_tool::{FINISH, Finish, SchemaError};
 use crate::profile::Profile;
-use crate::tool::{Tool, Toolbox};
+use crate::tool::AgentShared;
+use crate::tool::{OfferedTools, PlaceTools, Tool, ToolMap, ToolShape, Toolbox};
 
 pub use cancel_task::{CancelOutcome, cancel_task};
 pub use inspect_task::result;
@@ -38,48 +36,8 @@ pub use spawn_agent::{IN_WORKTREE, SpawnedAgent, spawn_agent};
 pub(crate) use told::line;
 pub use wait_tasks::{TaskWait, WaitedTasks};
 
-/// The tools of agents, made once and shared. An agent that waits keeps only what
-/// was made for it alone.
-#[derive(Clone, Debug)]
-pub(crate) struct ToolCache(Arc<CachedTools>);
-
-#[derive(Debug)]
-struct CachedTools {
-    /// For agents that have every tool of their place, by dialect and place.
-    whole: Box<[[OnceLock<Shared>; 4]]>,
-    /// For the others.
-    shaped: Mutex<HashMap<Shape, Arc<Toolbox>>>,
-}
-
-impl ToolCache {
-    /// An empty cache for so many dialects.
-    pub(crate) fn new(dialects: usize) -> Self {
-        let whole = (0..dialects).map(|_| Default::default()).collect();
-        Self(Arc::new(CachedTools { whole, shaped: Mutex::default() }))
-    }
-}
-
-/// How the tools of agents differ from what there is where they stand.
-#[derive(Debug, Default, PartialEq, Eq, Hash)]
-struct Shape {
-    place: usize,
-    /// The position of the dialect among the registered ones.
-    dialect: usize,
-    /// The tools that they are not offered.
-    lacks: Box<[Arc<str>]>,
-    /// The profiles that they can choose from, in words.
-    profiles: Box<str>,
-}
-
 /// How many shapes are kept side by side.
 const SHAPES: usize = 64;
-
-/// The tools of agents, and what those are told that have no more to be told.
-#[derive(Clone, Debug)]
-struct Shared {
-    tools: Arc<Toolbox>,
-    system: Arc<str>,
-}
 
 /// Where an agent stands.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +84,12 @@ impl Place {
 
     /// What an agent of this shape has: the tools of the user first, which nothing
     /// replaces. One of ours that is called the same is not offered.
-    fn shaped(self, shared: &AgentShared, shape: &Shape, profiles: Vec<Arc<Profile>>) -> Toolbox {
+    fn shaped(
+        self,
+        shared: &AgentShared,
+        shape: &ToolShape,
+        profiles: Vec<Arc<Profile>>,
+    ) -> Toolbox {
         let is_offered =
             |tool: &Arc<dyn Tool>| !shape.lacks.iter().any(|lacking| **lacking == *tool.known_as());
         let tools = shared.tools.iter().cloned().chain(self.tools(&shape.profiles));
@@ -146,12 +109,12 @@ impl Place {
     }
 
     /// What is on the shelf for an agent that stands here.
-    fn shared(self, shared: &AgentShared, dialect: usize) -> &Shared {
+    fn shared(self, shared: &AgentShared, dialect: usize) -> &PlaceTools {
         shared.tool_cache.0.whole[dialect][self.at()].get_or_init(|| {
-            let shape = Shape { place: self.at(), dialect, ..Shape::default() };
+            let shape = ToolShape { place: self.at(), dialect, ..ToolShape::default() };
             let tools = Arc::new(self.shaped(shared, &shape, Vec::new()));
             let sending = self.sending(shared, shared.dialects.at(dialect));
-            Shared { tools, system: [NOTICES, &sending].concat().into() }
+            PlaceTools { tools, system: [NOTICES, &sending].concat().into() }
         })
     }
 
@@ -175,7 +138,7 @@ impl Place {
         if lacks.is_empty() && words.is_empty() {
             return self.shared(shared, dialect).tools.clone();
         }
-        let shape = Shape { place: self.at(), dialect, lacks, profiles: words.into() };
+        let shape = ToolShape { place: self.at(), dialect, lacks, profiles: words.into() };
         if let Some(made) = shared.tool_cache.0.shaped.lock().get(&shape) {
             return made.clone();
         }
@@ -238,7 +201,7 @@ pub(crate) async fn toolbox(
     let place = Place::of(cx);
     let choice =
         match place.may_spawn && !is_provided(shared, SPAWN) && offers(shared, brief, SPAWN) {
-            true => spawn_agent::profiles(shared, brief).await,
+            true => spawn_agent::profiles(shared, cx, brief).await,
             false => Choice::default(),
         };
     let tools = place.offered(shared, (brief, dialect), choice);

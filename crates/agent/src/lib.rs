@@ -12,7 +12,6 @@
 mod agent_loop;
 mod agents;
 mod approval;
-mod backend;
 mod brief;
 mod budget;
 pub mod built_in_tools;
@@ -25,40 +24,37 @@ mod delta;
 mod dialect;
 mod finish_alias;
 mod finish_tool;
+mod grants;
+mod isolation;
 mod loop_exit;
 mod model_delay;
 mod model_source;
 mod notice;
 mod profile;
-mod project;
 mod report;
 mod spawn_order;
 mod tool;
-mod worktree;
 
-pub use agents::{Agents, BriefError, Limits};
-pub use approval::{
-    ApprovalError, ApprovalRequest, Decision, GrantStore, MemoryGrants, PendingApproval, covers,
-};
-pub use backend::AgentBackend;
+pub use agents::{AgentBackend, Agents, BriefError};
+pub use approval::{ApprovalError, ApprovalRequest, Decision, PendingApproval};
 pub use brief::{Brief, BriefContext, Isolation};
 pub use budget::{Budget, BudgetError, BudgetPool, BudgetUsage, UnknownPrice};
 pub use conversation::refusal::CallRefusal;
 pub use delta::{Delta, DeltaStream, Deltas};
-pub use dialect::{DialectName, OfferedTools, ToolMap, UnknownDialect};
+pub use dialect::{DialectName, UnknownDialect};
 pub use finish_alias::FinishAlias;
+pub use grants::{GrantStore, MemoryGrants, covers};
 pub use model_delay::ModelDelay;
 pub use model_source::{ModelSource, ModelUnavailable, Providers};
+pub use offshoot_worktree::{GIT_LIMIT, OwnerState, Worktree, WorktreeState, project_ancestors};
 pub use profile::{
     Profile, ProfileError, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable,
 };
-pub use project::project_ancestors;
 pub use report::AgentReport;
 pub use tool::{
-    CommandOutcome, Effect, Function, Output, Returns, Span, Tool, ToolContext, ToolError,
-    ToolSource, parse_arguments, schema_of, survey, survey_hiding,
+    CommandOutcome, Effect, Function, Limits, OfferedTools, Output, Returns, Span, Tool,
+    ToolContext, ToolError, ToolMap, ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
-pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
 
 /// The operations of the built-in tools, for tools that perform them with other
 /// arguments.

@@ -9,8 +9,11 @@ mod arguments;
 mod cap;
 mod command_outcome;
 mod function;
+mod shared;
 mod source;
 mod survey;
+mod tool_cache;
+mod tool_map;
 mod toolbox;
 
 use std::fmt;
@@ -18,12 +21,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::permissions::{Access, Action};
+use offshoot_core::permissions::Access;
 use offshoot_core::{RunId, Task, TaskId};
 use offshoot_models::{Image, ToolSpec};
 use offshoot_runtime::{BackendBody, BoxFuture, Context, SpawnBuilder, TaskRequest};
 use serde::{Deserialize, Serialize};
 
+use crate::brief::Brief;
+use crate::clock::on_hold;
 use crate::conversation::Branch;
 use crate::conversation::refusal::CallRefusal;
 use crate::delivery;
@@ -31,12 +36,18 @@ use crate::notice;
 use crate::profile::ProfileSource;
 use crate::spawn_order::SpawnTurn;
 
+pub use crate::built_in_tools::Effect;
 pub use arguments::parse_arguments;
 pub use command_outcome::CommandOutcome;
 pub use function::schema_of;
 pub use function::{Function, Returns};
+pub(crate) use shared::AgentShared;
+pub use shared::Limits;
 pub use source::ToolSource;
 pub use survey::{survey, survey_hiding};
+pub(crate) use tool_cache::{PlaceTools, ToolCache, ToolShape};
+pub(crate) use tool_map::Dialects;
+pub use tool_map::{OfferedTools, ToolMap};
 pub(crate) use toolbox::Toolbox;
 
 /// A tool.
@@ -71,29 +82,6 @@ pub trait Tool: Send + Sync + fmt::Debug + 'static {
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>>;
 }
 
-/// What a call of a tool does to the world, and so whether it may be repeated
-/// after a crash.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing.
-    ReadOnly,
-    /// The same however often it is repeated.
-    Idempotent,
-    /// Something each time. It is never repeated: if it is not known whether it
-    /// was done, the model is told so.
-    Lasting,
-}
-
-impl Effect {
-    /// What a call of a tool does that says no more.
-    pub(crate) fn deed(self) -> Action {
-        match self {
-            Self::ReadOnly => Action::Read,
-            Self::Idempotent | Self::Lasting => Action::Change,
-        }
-    }
-}
-
 /// How long a call may take, and what ends it before. A cancel of the agent ends
 /// every call at once: its future is dropped, and so is what it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,11 +104,11 @@ pub struct ToolContext {
     pub(crate) key: Arc<str>,
     /// What the model calls the call.
     pub(crate) call: Arc<str>,
-    pub(crate) shared: Arc<crate::agents::AgentShared>,
+    pub(crate) shared: Arc<AgentShared>,
     pub(crate) branch: Branch,
     /// Where it stands among the calls of its answer that send agents off.
     pub(crate) turn: SpawnTurn,
-    pub(crate) brief: Arc<crate::brief::Brief>,
+    pub(crate) brief: Arc<Brief>,
     /// How long what this call sends off may run, if that is said.
     pub(crate) lasts: Option<Duration>,
 }
@@ -167,6 +155,11 @@ impl ToolContext {
     /// Where the agent finds profiles.
     pub fn profile_source(&self) -> Option<&Arc<dyn ProfileSource>> {
         self.shared.profiles.as_ref()
+    }
+
+    /// Waits for a person, with the agent's clock stopped.
+    pub async fn on_hold<T>(&self, wait: impl Future<Output = T>) -> T {
+        on_hold(&self.shared.clocks, &self.cx, wait).await
     }
 
     /// The same context for a call of another key: a call that makes several needs
@@ -228,7 +221,7 @@ pub(crate) struct Beside {
     /// What the runtime says in it, before the rest. In all that is not in here
     /// nothing can pose as the runtime.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Vec<OutputNotice>,
     /// The same of a command in parts, for whoever tells it in other words.
     #[serde(skip)]
     pub(crate) ran: Option<CommandOutcome>,
@@ -236,7 +229,7 @@ pub(crate) struct Beside {
 
 /// What the runtime says in an output, in its envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Notice {
+pub(crate) struct OutputNotice {
     /// What it says.
     pub(crate) text: String,
     /// The task whose end it tells, if that is told once, and its handle.
@@ -302,17 +295,19 @@ impl Output {
     }
 
     /// With the end of a task, which is not told again.
-    pub(crate) fn telling(mut self, task: &Task, allowance: usize) -> Self {
-        let text = notice::result(task, allowance);
+    pub(crate) fn telling(mut self, cx: &Context, task: &Task, allowance: usize) -> Self {
+        let text = notice::result(task, &cx.digest(task, allowance));
         let beside = self.beside();
         beside.tells.push(task.id());
-        beside.notices.push(Notice { text, end: Some((task.id(), task.handle().to_owned())) });
+        beside
+            .notices
+            .push(OutputNotice { text, end: Some((task.id(), task.handle().to_owned())) });
         self
     }
 
     /// With something that the runtime says, in its envelope.
     pub(crate) fn noting(mut self, text: String) -> Self {
-        self.beside().notices.push(Notice { text, end: None });
+        self.beside().notices.push(OutputNotice { text, end: None });
         self
     }
 
@@ -389,7 +384,7 @@ mod tests {
     fn whoever_reads_a_tag_that_is_kept_from_posing_is_told_how_to_write_it() {
         let read = Output::text("a < b\n<notice>hi</notice>\n").read(|_| false);
         let (note, text) = read.split_once('\n').unwrap();
-        assert!(note.ends_with("write \"<\".]") && !notice::is_of(note, ""), "{note}");
+        assert!(note.ends_with("write \"<\".]") && !note.starts_with('<'), "{note}");
         assert_eq!(notice::closed(note), note, "it poses as nothing itself");
         assert_eq!(text, "a < b\n&lt;notice>hi&lt;/notice>\n");
         assert_eq!(Output::text("a < b &lt;notice>").read(|_| false), "a < b &lt;notice>");

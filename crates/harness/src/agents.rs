@@ -2,7 +2,7 @@
 //! commit.
 //!
 //! A worker process runs the agents on SQLite; their model is a server in this
-//! process, which nobody kills and which counts what it is asked, and their
+//! process, which is never killed and counts its requests, and their
 //! tools write what they do into a file. The worker kills itself before a
 //! commit or after it, and another one takes its work up and goes on to the
 //! end; so with each commit that there is. What is left on the disk is compared with

@@ -21,51 +21,21 @@ use offshoot_store::{
 use tokio::sync::{Notify, oneshot};
 
 use crate::executor::Sim;
-use crate::invariants::retention::{Cause, Thoroughness};
 use crate::model::SharedModel;
+use crate::model::invariants::retention::{DeletionCause, Thoroughness};
 use crate::rng::Rng;
-
-/// How often things go wrong, in a thousand, and how slow they are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Odds {
-    /// A commit is refused before it writes.
-    pub before: u32,
-    /// A commit writes and does not say so.
-    pub after: u32,
-    /// A commit writes and its answer is lost.
-    pub lost: u32,
-    /// The process dies at a commit, before or after it writes.
-    pub crash: u32,
-    /// A read fails.
-    pub unread: u32,
-    /// An operation is answered at once, as the memory store does.
-    pub prompt: u32,
-    /// The longest pause before and after an operation, in steps.
-    pub pause: usize,
-}
-
-impl Odds {
-    /// Whether nothing goes wrong but that the process dies.
-    pub fn is_reliable(&self) -> bool {
-        self.before + self.after + self.lost + self.unread == 0
-    }
-
-    /// Nothing goes wrong.
-    pub fn calm(pause: usize) -> Self {
-        Self { before: 0, after: 0, lost: 0, crash: 0, unread: 0, prompt: 300, pause }
-    }
-}
+use crate::scenario::FaultRates;
 
 /// The store of the simulation. Clones are the same store.
 #[derive(Clone, Debug)]
-pub struct Disk(Arc<Inner>);
+pub struct SimulatedDisk(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     memory: Memory,
     sim: Sim,
     model: SharedModel,
-    odds: parking_lot::Mutex<Odds>,
+    odds: parking_lot::Mutex<FaultRates>,
     crashed: AtomicBool,
     worker: OnceLock<WorkerId>,
 }
@@ -88,9 +58,9 @@ struct Luck {
     fault: Fault,
 }
 
-impl Disk {
+impl SimulatedDisk {
     /// The disk `memory` in the world `sim`, watched by `model`.
-    pub fn new(memory: Memory, sim: Sim, model: SharedModel, odds: Odds) -> Self {
+    pub fn new(memory: Memory, sim: Sim, model: SharedModel, odds: FaultRates) -> Self {
         let odds = parking_lot::Mutex::new(odds);
         let crashed = AtomicBool::new(false);
         Self(Arc::new(Inner { memory, sim, model, odds, crashed, worker: OnceLock::new() }))
@@ -106,18 +76,18 @@ impl Disk {
         &self.0.model
     }
 
-    /// Who holds it, once somebody does.
+    /// The worker that holds the store, once there is one.
     pub fn worker(&self) -> Option<WorkerId> {
         self.0.worker.get().copied()
     }
 
     /// The odds as they are.
-    pub fn odds(&self) -> Odds {
+    pub fn odds(&self) -> FaultRates {
         *self.0.odds.lock()
     }
 
     /// Changes the odds from here on.
-    pub fn set_odds(&self, odds: Odds) {
+    pub fn set_odds(&self, odds: FaultRates) {
         *self.0.odds.lock() = odds;
     }
 
@@ -149,7 +119,7 @@ impl Disk {
             disk.0.sim.pause(luck.before).await;
             let found = if fails { failed() } else { read(&disk.0.memory).await };
             disk.0.sim.pause(luck.after).await;
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             drop(reply.send(found));
         });
         ReadFuture::later(answer)
@@ -165,7 +135,7 @@ impl Disk {
             Ok(_) => {
                 model.committed(&seen, self.worker());
                 if seen.writes.iter().any(may_forget) {
-                    model.may_have_gone(&self.0.memory, Cause::Commit);
+                    model.may_have_gone(&self.0.memory, DeletionCause::Commit);
                 }
             }
             Err(CommitError::Conflict(conflict)) => model.conflicted(&seen, conflict),
@@ -249,7 +219,7 @@ fn may_forget(write: &Write) -> bool {
 }
 
 impl Luck {
-    fn of_commit(odds: &Odds, rng: &mut Rng) -> Self {
+    fn of_commit(odds: &FaultRates, rng: &mut Rng) -> Self {
         let roll = (rng.bits() % 1_000) as u32;
         let mut sum = 0;
         let mut within = |part: u32| {
@@ -276,7 +246,7 @@ impl Luck {
     }
 }
 
-impl Store for Disk {
+impl Store for SimulatedDisk {
     fn commit(&self, batch: Batch) -> CommitFuture {
         let (luck, _) = self.luck();
         if luck.prompt && luck.fault == Fault::None {
@@ -289,7 +259,7 @@ impl Store for Disk {
             let done = disk.fail(luck.fault, batch);
             disk.0.sim.pause(luck.after).await;
             if let Some(done) = done {
-                // Whoever asked may be gone.
+                // The receiver may be gone.
                 drop(reply.send(done));
             }
         });
@@ -421,7 +391,7 @@ impl Store for Disk {
             };
             let mut model = disk.0.model.lock();
             model.trace.note(|| format!("expiry at {now}: {deleted:?} of up to {limit}"));
-            model.may_have_gone(memory, Cause::Expiry(now, thoroughness));
+            model.may_have_gone(memory, DeletionCause::Expiry(now, thoroughness));
             ReadFuture::ready(deleted)
         })
     }
@@ -436,7 +406,7 @@ impl Store for Disk {
             let done = disk.fail_removal(luck.fault, session, limit);
             disk.0.sim.pause(luck.after).await;
             if let Some(done) = done {
-                // Whoever asked may be gone.
+                // The receiver may be gone.
                 drop(reply.send(done));
             }
         });

@@ -1,8 +1,8 @@
 //! The executor of the simulation: one thread, one task at a time, and a
 //! random number decides which.
 //!
-//! Time stands still while anybody can go on and jumps to the next timer when
-//! nobody can, so a simulated hour costs nothing. Everything that makes two
+//! Time stands still while a task is ready and jumps to the next timer when
+//! none is, so a simulated hour costs nothing. Everything that makes two
 //! executions differ comes from one stream of numbers: the same seed is the
 //! same execution.
 
@@ -30,9 +30,9 @@ const OVER: u8 = 2;
 pub enum Stepped {
     /// It polled a task.
     Polled,
-    /// Nobody could go on, so it went to the next timer.
+    /// No task was ready, so the time moved to the next timer.
     Advanced,
-    /// Nobody can go on, and no timer is set.
+    /// No task is ready, and no timer is set.
     Idle,
     /// A task panicked.
     Panicked,

@@ -11,7 +11,7 @@ use offshoot_harness::crash::child::{self, Aim, Orders};
 use offshoot_harness::crash::ledger::Telling;
 use offshoot_harness::crash::mine::Side;
 use offshoot_harness::crash::parent;
-use offshoot_harness::planted::Bug;
+use offshoot_harness::planted::PlantedBug;
 use offshoot_harness::shell::toll;
 use offshoot_harness::{seeds, trace};
 use offshoot_wiretest::WireProtocol;
@@ -42,7 +42,7 @@ enum Command {
         survey: bool,
         /// Plant this bug
         #[arg(long, value_parser = bug)]
-        bug: Option<Bug>,
+        bug: Option<PlantedBug>,
     },
     /// Kill many processes, and compare what each leaves with what was
     /// acknowledged to it
@@ -55,7 +55,7 @@ enum Command {
         seed: u64,
         /// Plant this bug
         #[arg(long, value_parser = bug)]
-        bug: Option<Bug>,
+        bug: Option<PlantedBug>,
     },
     /// Kill the daemon of the real binary while scripts drive it, and compare
     /// what is left with what was acknowledged
@@ -95,7 +95,7 @@ struct Child {
     #[arg(long)]
     finish: bool,
     #[arg(long, value_parser = bug)]
-    bug: Option<Bug>,
+    bug: Option<PlantedBug>,
 }
 
 impl Child {
@@ -130,7 +130,7 @@ struct AgentSweep {
     at: Vec<Point>,
     /// Plant this bug
     #[arg(long, value_parser = bug)]
-    bug: Option<Bug>,
+    bug: Option<PlantedBug>,
 }
 
 /// What a worker of agents is told.
@@ -145,7 +145,7 @@ struct AgentWorker {
     #[arg(long)]
     point: Option<Point>,
     #[arg(long, value_parser = bug)]
-    bug: Option<Bug>,
+    bug: Option<PlantedBug>,
 }
 
 impl AgentWorker {
@@ -160,9 +160,9 @@ fn language(word: &str) -> Result<WireProtocol, String> {
     found.ok_or_else(|| format!("there is no language {word:?}"))
 }
 
-fn bug(word: &str) -> Result<Bug, String> {
-    let known = Bug::ALL.map(Bug::word).join(", ");
-    Bug::of_word(word).ok_or_else(|| format!("no such bug; there are {known}"))
+fn bug(word: &str) -> Result<PlantedBug, String> {
+    let known = PlantedBug::ALL.map(PlantedBug::word).join(", ");
+    PlantedBug::of_word(word).ok_or_else(|| format!("no such bug; there are {known}"))
 }
 
 fn main() -> ExitCode {
@@ -228,7 +228,7 @@ fn agents(asked: AgentSweep) -> ExitCode {
     }
 }
 
-fn crash(kills: u64, seed: u64, bug: Option<Bug>) -> ExitCode {
+fn crash(kills: u64, seed: u64, bug: Option<PlantedBug>) -> ExitCode {
     let killed = std::env::current_exe()
         .map_err(anyhow::Error::from)
         .and_then(|program| parent::kill_many(&program, kills, seed, bug));
@@ -282,7 +282,7 @@ fn shell(program: &Path, kills: u64, seed: u64) -> ExitCode {
     }
 }
 
-fn report(harvest: &seeds::Harvest) -> ExitCode {
+fn report(harvest: &seeds::SeedReport) -> ExitCode {
     let seconds = harvest.took.as_secs_f64();
     println!(
         "{} seeds in {seconds:.1} s ({:.0} a second): {}",

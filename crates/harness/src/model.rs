@@ -1,5 +1,8 @@
-//! What must be true: the commits that took effect, the bodies that run and
-//! the operations that were acknowledged, side by side.
+//! The reference model of the runtime: the commits that took effect, the bodies
+//! that run and the acknowledged operations. The [`invariants`] hold among them.
+
+pub mod invariants;
+pub mod store_model;
 
 use std::sync::Arc;
 
@@ -12,25 +15,27 @@ use offshoot_runtime::{InboxRows, WaitEnd, WaitResult};
 use offshoot_store::{Batch, Conflict, EndWrite, Memory, Write};
 use parking_lot::Mutex;
 
-use crate::bodies::{Bodies, Found, Returned};
 use crate::figures::Figures;
-use crate::invariants::retention::{self, Cause};
-use crate::invariants::{births, crashes, endings, leases, messages, removal, slots, transitions};
-use crate::life::{Keeping, Life, Workers};
-use crate::shadow::{Fate, Known, KnownRow, Shadow};
+use crate::model::invariants::retention::{self, DeletionCause};
+use crate::model::invariants::{
+    births, crashes, endings, leases, messages, removal, slots, transitions,
+};
+use crate::model::store_model::{ModelRow, ModelTask, RowFate, StoreModel};
+use crate::running_bodies::{BackendFinding, BodyEnd, RunningBodies};
+use crate::scenario::{RetentionPolicy, Scenario, WorkerCount};
 use crate::trace::Trace;
 use crate::violation::{Checked, Violation, ensure};
 
-/// The model, as everybody shares it.
-pub type SharedModel = Arc<Mutex<Model>>;
+/// The model that the parts of a simulation share.
+pub type SharedModel = Arc<Mutex<RuntimeModel>>;
 
 /// What must be true.
 #[derive(Debug)]
-pub struct Model {
+pub struct RuntimeModel {
     /// What the store must hold.
-    pub shadow: Shadow,
+    pub shadow: StoreModel,
     /// Which bodies run.
-    pub bodies: Bodies,
+    pub bodies: RunningBodies,
     /// What happened.
     pub trace: Trace,
     /// What was done, in numbers.
@@ -40,9 +45,9 @@ pub struct Model {
     /// The worker that claimed the store last. At rest it is alone.
     pub worker: Option<WorkerId>,
     /// How many workers may hold the store at once.
-    pub workers: Workers,
+    pub workers: WorkerCount,
     /// What is kept of what has ended.
-    pub keeping: Keeping,
+    pub keeping: RetentionPolicy,
     /// How many unread messages an inbox may hold.
     pub room: usize,
     /// Whether the store works whenever the process does.
@@ -51,7 +56,7 @@ pub struct Model {
     pub violation: Option<Violation>,
     /// What readers of the log have read, by session and lane.
     pub read: HashMap<(SessionId, usize), Vec<Event>>,
-    /// The rows that somebody acknowledged by themselves.
+    /// The rows that a reader acknowledged by themselves.
     pub explicit: HashSet<RowId, IdHash>,
     /// Whether the runtime is shutting down.
     pub closing: bool,
@@ -61,12 +66,12 @@ pub struct Model {
     named: HashMap<(Owner, String), Vec<TaskId>>,
 }
 
-impl Model {
+impl RuntimeModel {
     /// An empty model.
-    pub fn new(plan: &Life, trace: Trace) -> Self {
+    pub fn new(plan: &Scenario, trace: Trace) -> Self {
         Self {
-            shadow: Shadow::default(),
-            bodies: Bodies::default(),
+            shadow: StoreModel::default(),
+            bodies: RunningBodies::default(),
             trace,
             figures: Figures::default(),
             caps: plan.caps.clone(),
@@ -111,11 +116,11 @@ impl Model {
     }
 
     /// A backend is asked what became of an attempt; what it says.
-    pub fn reconciled(&mut self, task: &Task, drawn: Found) -> Found {
+    pub fn reconciled(&mut self, task: &Task, drawn: BackendFinding) -> BackendFinding {
         let (id, epoch) = (task.id(), task.lease.epoch);
         let found = self.bodies.finds(id, epoch, drawn);
         self.trace.note(|| format!("backend finds of {id} @{epoch}: {found:?}"));
-        let alive = self.workers == Workers::One && self.bodies.inside(id, epoch).is_some();
+        let alive = self.workers == WorkerCount::One && self.bodies.inside(id, epoch).is_some();
         let checked = ensure(!alive, "S12.4 only what a crash left is reconciled", || {
             format!("{id} is asked after while its body runs")
         });
@@ -124,8 +129,8 @@ impl Model {
     }
 
     /// Something has happened after which the store may have forgotten tasks.
-    pub fn may_have_gone(&mut self, memory: &Memory, cause: Cause) {
-        if let Keeping::Some(retention) = self.keeping {
+    pub fn may_have_gone(&mut self, memory: &Memory, cause: DeletionCause) {
+        if let RetentionPolicy::Some(retention) = self.keeping {
             let checked = retention::check(&mut self.shadow, memory, &retention, cause);
             self.expect(checked);
         }
@@ -182,10 +187,10 @@ impl Model {
         let Some(at) = at else { return 0 };
         let known = self.shadow.tasks.get(&task);
         let epoch = known.map_or(0, |known| known.epoch_of(at));
-        let leased = known.is_some_and(|Known { task, .. }| {
+        let leased = known.is_some_and(|ModelTask { task, .. }| {
             task.state.phase() == Phase::Running && task.lease.epoch == epoch
         });
-        let stolen = self.workers == Workers::Two && epoch > 0;
+        let stolen = self.workers == WorkerCount::Two && epoch > 0;
         let checked = ensure(leased || stolen, "S9.1 nothing runs without a lease", || {
             format!("the body of {task} starts at {at} on {known:?}")
         });
@@ -203,7 +208,7 @@ impl Model {
     }
 
     /// A body is about to end so.
-    pub fn returning(&mut self, task: TaskId, epoch: u32, returned: Returned) {
+    pub fn returning(&mut self, task: TaskId, epoch: u32, returned: BodyEnd) {
         self.trace.note(|| format!("body of {task} ends: {returned:?}"));
         self.bodies.returns(task, epoch, returned);
     }
@@ -296,7 +301,7 @@ impl Model {
 
     /// A message was acknowledged as queued.
     pub fn sent(&self, receipt: Receipt, text: &str) -> Checked {
-        let known = self.shadow.message(receipt.message).and_then(KnownRow::message);
+        let known = self.shadow.message(receipt.message).and_then(ModelRow::message);
         ensure(known.is_some(), "S5.3 a message is durable before \"queued\" is said", || {
             format!("message {} to {} is not stored", receipt.message, receipt.task)
         })?;
@@ -309,7 +314,7 @@ impl Model {
 
     /// A key was refused because another message was sent under it.
     pub fn key_reused(&self, message: MessageId, text: &str, from: Option<Caller>) -> Checked {
-        let known = self.shadow.message(message).and_then(KnownRow::message);
+        let known = self.shadow.message(message).and_then(ModelRow::message);
         let other = known.is_some_and(|known| {
             *known.text != *text && from.is_none_or(|from| known.from == from)
         });
@@ -339,7 +344,7 @@ impl Model {
         Ok(())
     }
 
-    /// Somebody is about to acknowledge rows by themselves.
+    /// A reader is about to acknowledge rows by themselves.
     pub fn acking(&mut self, rows: &InboxRows) {
         self.explicit.extend(rows.iter().map(|row| row.id()));
     }
@@ -352,7 +357,7 @@ impl Model {
                 .shadow
                 .rows
                 .get(&row.id())
-                .is_some_and(|known| known.fate == Fate::Pending && known.owner == owner);
+                .is_some_and(|known| known.fate == RowFate::Pending && known.owner == owner);
             ensure(!pending, "S3.4 an acknowledged row is not delivered again", || {
                 format!("row {} of {owner} is still pending", row.id())
             })?;
@@ -371,9 +376,9 @@ impl Model {
 }
 
 /// Who commits, where that is not clear.
-fn signed(workers: Workers, by: Option<WorkerId>) -> String {
+fn signed(workers: WorkerCount, by: Option<WorkerId>) -> String {
     match (workers, by) {
-        (Workers::Two, Some(by)) => format!("by {by}: "),
+        (WorkerCount::Two, Some(by)) => format!("by {by}: "),
         _ => String::new(),
     }
 }
@@ -406,4 +411,13 @@ fn describe(batch: &Batch) -> String {
         };
     }
     line
+}
+
+/// A listener of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionListener {
+    /// A reader of its log.
+    Follower,
+    /// A reader of its inbox.
+    Reader,
 }

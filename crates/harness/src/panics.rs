@@ -1,15 +1,16 @@
-//! Panics that are planned, and those that are not.
+//! Planned and unplanned panics.
 
 use std::cell::RefCell;
 use std::sync::Once;
 
-use crate::body::PLANNED;
+/// The message of a planned panic.
+pub const PLANNED: &str = "planned panic";
 
 thread_local! {
     static LAST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Keeps panics off the terminal; the last one that nobody planned is kept.
+/// Keeps panics off the terminal and records the last unplanned one.
 pub fn quiet() {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {
@@ -21,7 +22,7 @@ pub fn quiet() {
     });
 }
 
-/// The last panic on this thread that nobody planned.
+/// Takes the last unplanned panic on this thread.
 pub fn last() -> Option<String> {
     LAST.with(|last| last.borrow_mut().take())
 }

@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bug {
+pub enum PlantedBug {
     /// Rows are acknowledged in a commit of their own, before the one that
     /// appends them to the history.
     AckBeforeAppend,
@@ -32,7 +32,7 @@ pub enum Bug {
     /// The owner's row is written in a commit of its own, after the one that
     /// ends the task.
     WakeOutsideCommit,
-    /// Whoever writes for an attempt is taken for the one that holds the lease.
+    /// Every writer for an attempt passes for the holder of the lease.
     StaleWriterPasses,
     /// A cancel of many is said to be done before it has begun.
     SweepEndsFirst,
@@ -46,7 +46,7 @@ pub enum Bug {
     StartedDropped,
 }
 
-impl Bug {
+impl PlantedBug {
     /// Every bug.
     pub const ALL: [Self; 10] = [
         Self::AckBeforeAppend,
@@ -88,47 +88,49 @@ pub type Spawner = Arc<dyn Fn(BoxFuture<()>) + Send + Sync>;
 
 /// A store with a bug.
 #[derive(Clone)]
-pub struct Planted {
+pub struct BuggyStore {
     inner: Arc<dyn Store>,
-    bug: Bug,
+    bug: PlantedBug,
     spawner: Spawner,
 }
 
-impl fmt::Debug for Planted {
+impl fmt::Debug for BuggyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Planted").field("bug", &self.bug).finish_non_exhaustive()
+        f.debug_struct("BuggyStore").field("bug", &self.bug).finish_non_exhaustive()
     }
 }
 
-impl Planted {
+impl BuggyStore {
     /// `inner` with a bug; `spawner` executes what a commit takes too long
     /// for.
-    pub fn new(inner: Arc<dyn Store>, bug: Bug, spawner: Spawner) -> Self {
+    pub fn new(inner: Arc<dyn Store>, bug: PlantedBug, spawner: Spawner) -> Self {
         Self { inner, bug, spawner }
     }
 
     async fn misbehave(self, batch: Batch) -> Result<Cursor, CommitError> {
         match self.bug {
-            Bug::AckBeforeAppend => {
+            PlantedBug::AckBeforeAppend => {
                 let (first, second) = split(batch, |write| matches!(write, Write::Ack(_)));
                 self.inner.commit(first).await?;
                 self.inner.commit(second).await
             }
-            Bug::WakeOutsideCommit => {
+            PlantedBug::WakeOutsideCommit => {
                 let (first, second) = untold(batch);
                 self.inner.commit(first).await?;
                 self.inner.commit(second).await
             }
-            Bug::SettleWithoutFence => self.settle(batch).await,
-            Bug::NameCheckApart => self.insert(batch).await,
-            Bug::StaleWriterPasses => self.write_for(batch).await,
-            Bug::SweepEndsFirst => self.sweep(batch).await,
-            Bug::MessageKeyDropped => self.inner.commit(without_keys(batch)).await,
-            Bug::StartedDropped => {
+            PlantedBug::SettleWithoutFence => self.settle(batch).await,
+            PlantedBug::NameCheckApart => self.insert(batch).await,
+            PlantedBug::StaleWriterPasses => self.write_for(batch).await,
+            PlantedBug::SweepEndsFirst => self.sweep(batch).await,
+            PlantedBug::MessageKeyDropped => self.inner.commit(without_keys(batch)).await,
+            PlantedBug::StartedDropped => {
                 let (_, kept) = split(batch, is_started);
                 self.inner.commit(kept).await
             }
-            Bug::ForgottenEarly | Bug::RemovalStopsEarly => self.inner.commit(batch).await,
+            PlantedBug::ForgottenEarly | PlantedBug::RemovalStopsEarly => {
+                self.inner.commit(batch).await
+            }
         }
     }
 
@@ -193,24 +195,24 @@ impl Planted {
     fn is_concerned(&self, batch: &Batch) -> bool {
         let has = |wanted: fn(&Write) -> bool| batch.writes.iter().any(wanted);
         match self.bug {
-            Bug::AckBeforeAppend => {
+            PlantedBug::AckBeforeAppend => {
                 has(|write| matches!(write, Write::Append { .. }))
                     && has(|write| matches!(write, Write::Ack(_)))
             }
-            Bug::SettleWithoutFence | Bug::WakeOutsideCommit => {
+            PlantedBug::SettleWithoutFence | PlantedBug::WakeOutsideCommit => {
                 has(|write| matches!(write, Write::End(_)))
             }
-            Bug::NameCheckApart => has(|write| match write {
+            PlantedBug::NameCheckApart => has(|write| match write {
                 Write::Spawn(spawn) => spawn.task.spec.naming == Naming::Given,
                 _ => false,
             }),
-            Bug::StaleWriterPasses => batch.fence.is_some(),
-            Bug::SweepEndsFirst => {
+            PlantedBug::StaleWriterPasses => batch.fence.is_some(),
+            PlantedBug::SweepEndsFirst => {
                 has(|write| matches!(write, Write::PutSession(_, Change::SweepBegan)))
             }
-            Bug::MessageKeyDropped => has(|write| matches!(write, Write::Send { .. })),
-            Bug::StartedDropped => has(is_started),
-            Bug::ForgottenEarly | Bug::RemovalStopsEarly => false,
+            PlantedBug::MessageKeyDropped => has(|write| matches!(write, Write::Send { .. })),
+            PlantedBug::StartedDropped => has(is_started),
+            PlantedBug::ForgottenEarly | PlantedBug::RemovalStopsEarly => false,
         }
     }
 }
@@ -235,7 +237,7 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
     (first, second)
 }
 
-/// A batch in two: ends that nobody is told of, and the rows that tell.
+/// A batch in two: ends without notice, and the rows that report them.
 fn untold(mut batch: Batch) -> (Batch, Batch) {
     let mut second = Batch::new(batch.at);
     for write in &mut batch.writes {
@@ -274,7 +276,7 @@ fn under_another_name(mut batch: Batch) -> Batch {
     batch
 }
 
-impl StoreWrapper for Planted {
+impl StoreWrapper for BuggyStore {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
@@ -286,7 +288,7 @@ impl StoreWrapper for Planted {
         let (reply, answer) = oneshot::channel();
         let store = self.clone();
         (self.spawner)(Box::pin(async move {
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             drop(reply.send(store.misbehave(batch).await));
         }));
         CommitFuture::later(answer)
@@ -294,7 +296,7 @@ impl StoreWrapper for Planted {
 
     fn wrap_remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
         let removed = self.inner.remove(session, limit);
-        if self.bug != Bug::RemovalStopsEarly {
+        if self.bug != PlantedBug::RemovalStopsEarly {
             return removed;
         }
         let (reply, answer) = oneshot::channel();
@@ -306,7 +308,7 @@ impl StoreWrapper for Planted {
 
     fn wrap_set_retention(&self, retention: Retention) {
         self.inner.set_retention(match self.bug {
-            Bug::ForgottenEarly => Retention {
+            PlantedBug::ForgottenEarly => Retention {
                 delivered: retention.delivered / 2,
                 undelivered: retention.undelivered / 2,
                 in_memory: retention.in_memory / 2,

@@ -7,15 +7,15 @@ use offshoot_core::{Owner, Stamp};
 use offshoot_runtime::{Environment, Error, Session};
 use parking_lot::Mutex;
 
-use crate::bodies::Doing;
-use crate::disk::Odds;
 use crate::executor::{Executor, Sim, Stepped};
-use crate::invariants::{removal, rest};
-use crate::life::{Company, Life};
 use crate::model::SharedModel;
+use crate::model::invariants::{quiescence, removal};
 use crate::rng::Rng;
+use crate::running_bodies::BodyActivity;
+use crate::scenario::FaultRates;
+use crate::scenario::{Scenario, SecondWorker};
 use crate::violation::{Checked, Violation};
-use crate::worker::Worker;
+use crate::worker::SimulatedWorker;
 
 /// How much simulated time passes before rest is taken to be final. Every
 /// timer of the workload and of the runtime is far shorter.
@@ -28,43 +28,43 @@ const ROUNDS: usize = 8;
 const MOST_STEPS: u64 = 2_000_000;
 
 /// One process: an executor, and one or two workers on the disk.
-pub struct Process {
+pub struct SimulatedProcess {
     executor: Executor,
     sim: Sim,
     model: SharedModel,
-    workers: Vec<Worker>,
+    workers: Vec<SimulatedWorker>,
 }
 
 /// Why a process stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum ProcessEnd {
     /// What was waited for has come.
     Done,
-    /// Nobody can go on, or nothing is to be expected any more.
+    /// Nothing can go on, or nothing more is expected.
     Rest,
     /// It died.
     Crashed,
 }
 
-impl Process {
+impl SimulatedProcess {
     /// A process whose workers are not open yet.
-    pub fn new(executor: Executor, model: SharedModel, workers: Vec<Worker>) -> Self {
+    pub fn new(executor: Executor, model: SharedModel, workers: Vec<SimulatedWorker>) -> Self {
         let sim = executor.sim();
         model.lock().trace.note(|| "a process starts".to_owned());
         Self { executor, sim, model, workers }
     }
 
     /// Opens the workers that open first.
-    pub fn open(&mut self, company: Company) -> Result<Stopped, Violation> {
+    pub fn open(&mut self, company: SecondWorker) -> Result<ProcessEnd, Violation> {
         let first = match company {
-            Company::None | Company::After(_) => 1,
-            Company::AtOnce => 2,
+            SecondWorker::None | SecondWorker::After(_) => 1,
+            SecondWorker::AtOnce => 2,
         };
         for worker in self.workers.iter().take(first) {
             self.sim.go(worker.clone().open());
         }
-        match self.run(|workers| workers.iter().take(first).all(Worker::is_open))? {
-            Stopped::Rest => {
+        match self.run(|workers| workers.iter().take(first).all(SimulatedWorker::is_open))? {
+            ProcessEnd::Rest => {
                 Err(Violation::new("S9.2 a runtime opens on what another left", "it does not"))
             }
             stopped => Ok(stopped),
@@ -72,11 +72,11 @@ impl Process {
     }
 
     /// Lets the actors do what they do.
-    pub fn work(&mut self, company: Company) -> Result<Stopped, Violation> {
+    pub fn work(&mut self, company: SecondWorker) -> Result<ProcessEnd, Violation> {
         for worker in self.workers.iter().filter(|worker| worker.is_open()) {
             worker.populate();
         }
-        if let (Company::After(span), Some(late)) = (company, self.workers.get(1)) {
+        if let (SecondWorker::After(span), Some(late)) = (company, self.workers.get(1)) {
             let (late, sim) = (late.clone(), self.sim.clone());
             self.sim.go(async move {
                 sim.sleep(span).await;
@@ -86,10 +86,10 @@ impl Process {
                 }
             });
         }
-        if company != Company::None && self.sim.draw(|rng| rng.happens(300)) {
+        if company != SecondWorker::None && self.sim.draw(|rng| rng.happens(300)) {
             self.let_one_go();
         }
-        self.run(|workers| workers.iter().all(Worker::is_done))
+        self.run(|workers| workers.iter().all(SimulatedWorker::is_done))
     }
 
     /// Drops one worker while the other goes on.
@@ -106,7 +106,7 @@ impl Process {
     }
 
     /// Goes on until `done`, until rest, or until the process dies.
-    fn run(&mut self, done: impl Fn(&[Worker]) -> bool) -> Result<Stopped, Violation> {
+    fn run(&mut self, done: impl Fn(&[SimulatedWorker]) -> bool) -> Result<ProcessEnd, Violation> {
         let horizon = self.sim.monotonic() + HORIZON;
         let mut checks = 0u32;
         loop {
@@ -126,14 +126,14 @@ impl Process {
                 }
             };
             if self.workers.iter().any(|worker| worker.disk.has_crashed()) {
-                return Ok(Stopped::Crashed);
+                return Ok(ProcessEnd::Crashed);
             }
             checks += 1;
             if (over || checks.is_multiple_of(16)) && done(&self.workers) {
-                return Ok(Stopped::Done);
+                return Ok(ProcessEnd::Done);
             }
             if over {
-                return Ok(Stopped::Rest);
+                return Ok(ProcessEnd::Rest);
             }
             if self.sim.steps() > MOST_STEPS {
                 return Err(Violation::new("nothing runs in a circle", "it takes too many steps"));
@@ -144,27 +144,27 @@ impl Process {
     /// Has it not die by itself.
     pub fn keep_alive(&self) {
         for worker in &self.workers {
-            worker.disk.set_odds(Odds { crash: 0, ..worker.disk.odds() });
+            worker.disk.set_odds(FaultRates { crash: 0, ..worker.disk.odds() });
         }
     }
 
-    fn set_odds(&self, odds: Odds) {
+    fn set_odds(&self, odds: FaultRates) {
         self.workers.iter().for_each(|worker| worker.disk.set_odds(odds));
     }
 
     /// Ends a process that has not died: by dropping its runtimes, by shutting
     /// them down, or by letting it die now.
-    pub fn close(&mut self, rng: &mut Rng) -> Result<Stopped, Violation> {
+    pub fn close(&mut self, rng: &mut Rng) -> Result<ProcessEnd, Violation> {
         match rng.below(3) {
-            0 => return Ok(Stopped::Crashed),
+            0 => return Ok(ProcessEnd::Crashed),
             1 => {
                 self.model.lock().trace.note(|| "the process drops all it has".to_owned());
-                self.set_odds(Odds::calm(1));
-                self.workers.iter().for_each(Worker::dismiss);
+                self.set_odds(FaultRates::calm(1));
+                self.workers.iter().for_each(SimulatedWorker::dismiss);
             }
             _ => {
-                if self.shut_down(rng)? == Stopped::Crashed {
-                    return Ok(Stopped::Crashed);
+                if self.shut_down(rng)? == ProcessEnd::Crashed {
+                    return Ok(ProcessEnd::Crashed);
                 }
             }
         }
@@ -172,7 +172,7 @@ impl Process {
         // is given back; nothing else is left.
         let stopped = self.run(|_| false)?;
         let model = self.model.lock();
-        if stopped != Stopped::Crashed
+        if stopped != ProcessEnd::Crashed
             && let Some(body) = model.bodies.running().next()
         {
             return Err(Violation::new(
@@ -183,14 +183,14 @@ impl Process {
         Ok(stopped)
     }
 
-    fn shut_down(&mut self, rng: &mut Rng) -> Result<Stopped, Violation> {
+    fn shut_down(&mut self, rng: &mut Rng) -> Result<ProcessEnd, Violation> {
         {
             let mut model = self.model.lock();
             model.trace.note(|| "the process shuts down".to_owned());
             model.closing = true;
         }
         let left = Arc::new(Mutex::new(0));
-        for runtime in self.workers.iter().filter_map(Worker::take) {
+        for runtime in self.workers.iter().filter_map(SimulatedWorker::take) {
             let patience = Duration::from_millis(rng.below(8_000) as u64);
             let left = left.clone();
             *left.lock() += 1;
@@ -201,7 +201,7 @@ impl Process {
             });
         }
         match self.run(|_| *left.lock() == 0)? {
-            Stopped::Rest => {
+            ProcessEnd::Rest => {
                 let detail = "it does not come to an end".to_owned();
                 Err(Violation::new("S6.8 a shutdown has a deadline", detail))
             }
@@ -211,13 +211,13 @@ impl Process {
 
     /// The last process: everybody comes to rest, then everything is
     /// cancelled, then the slots are counted.
-    pub fn finish(&mut self, plan: &Life) -> Result<Stopped, Violation> {
-        self.set_odds(Odds::calm(plan.odds.pause));
-        if self.run(|_| false)? == Stopped::Crashed {
-            return Ok(Stopped::Crashed);
+    pub fn finish(&mut self, plan: &Scenario) -> Result<ProcessEnd, Violation> {
+        self.set_odds(FaultRates::calm(plan.odds.pause));
+        if self.run(|_| false)? == ProcessEnd::Crashed {
+            return Ok(ProcessEnd::Crashed);
         }
         self.check_rest()?;
-        // Actors that wake may send off more.
+        // Actors that wake may spawn more.
         for _ in 0..ROUNDS {
             self.cancel_all()?;
             if self.model.lock().shadow.live().next().is_none() {
@@ -225,23 +225,23 @@ impl Process {
             }
         }
         for worker in &self.workers {
-            rest::check_ended(&self.model.lock(), &worker.world.actors.lock())?;
+            quiescence::check_ended(&self.model.lock(), &worker.world.actors.lock())?;
         }
         self.probe_slots(plan)?;
-        Ok(Stopped::Done)
+        Ok(ProcessEnd::Done)
     }
 
     fn check_rest(&self) -> Checked {
         let model = self.model.lock();
         for worker in &self.workers {
             let actors = worker.world.actors.lock();
-            rest::check_progress(&model, &actors)?;
+            quiescence::check_progress(&model, &actors)?;
             removal::check_heard(&model.shadow, &worker.world.listening.lock())?;
             // The first actors are the readers of the sessions that have one.
             if let [session] = worker.world.sessions.lock().as_slice()
-                && actors.first() == Some(&Some(Doing::Receiving))
+                && actors.first() == Some(&Some(BodyActivity::Receiving))
             {
-                rest::check_read(&model, Owner::Session(session.id()), actors[0].as_ref())?;
+                quiescence::check_read(&model, Owner::Session(session.id()), actors[0].as_ref())?;
             }
         }
         Ok(())
@@ -277,7 +277,7 @@ impl Process {
     }
 
     /// Fills every slot once more: one that leaked would be missing.
-    fn probe_slots(&mut self, plan: &Life) -> Checked {
+    fn probe_slots(&mut self, plan: &Scenario) -> Checked {
         if plan.caps.executing.is_none() {
             return Ok(());
         }
@@ -321,20 +321,20 @@ impl Process {
     }
 
     /// Takes the process apart; when the next one starts.
-    pub fn end(self, rng: &mut Rng, stopped: Stopped) -> Stamp {
+    pub fn end(self, rng: &mut Rng, stopped: ProcessEnd) -> Stamp {
         let Self { executor, sim, model, workers } = self;
         {
             let mut model = model.lock();
             model.figures.steps += sim.steps();
             match stopped {
-                Stopped::Crashed => model.figures.crashes += 1,
+                ProcessEnd::Crashed => model.figures.crashes += 1,
                 _ => model.figures.reopened += 1,
             }
             model.trace.note(|| format!("the process ends: {stopped:?}"));
         }
         let wall = sim.wall();
         drop(executor);
-        workers.iter().for_each(Worker::dismiss);
+        workers.iter().for_each(SimulatedWorker::dismiss);
         let mut model = model.lock();
         model.bodies.clear();
         model.closing = false;

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use crate::figures::Figures;
 use crate::panics;
-use crate::planted::Bug;
-use crate::simulate::{Failure, simulate};
+use crate::planted::PlantedBug;
+use crate::simulate::{SimulationFailure, simulate};
 use crate::trace::Trace;
 
 /// What many seeds came to.
 #[derive(Debug)]
-pub struct Harvest {
+pub struct SeedReport {
     /// How many were lived.
     pub seeds: u64,
     /// What they did.
@@ -18,12 +18,12 @@ pub struct Harvest {
     /// How long it took.
     pub took: Duration,
     /// The first that failed.
-    pub failed: Option<(u64, Failure)>,
+    pub failed: Option<(u64, SimulationFailure)>,
 }
 
 /// Lives `count` seeds from `first` on, until one fails; that one is lived
 /// again, so that its failure comes with a trace.
-pub fn live(first: u64, count: u64, bug: Option<Bug>) -> Harvest {
+pub fn live(first: u64, count: u64, bug: Option<PlantedBug>) -> SeedReport {
     panics::quiet();
     let began = Instant::now();
     let mut figures = Figures::default();
@@ -34,15 +34,15 @@ pub fn live(first: u64, count: u64, bug: Option<Bug>) -> Harvest {
         if let Some(failure) = outcome.failure {
             let again = simulate(seed, bug, Trace::kept()).failure;
             let failed = Some((seed, again.unwrap_or(failure)));
-            return Harvest { seeds: number + 1, figures, took: began.elapsed(), failed };
+            return SeedReport { seeds: number + 1, figures, took: began.elapsed(), failed };
         }
     }
-    Harvest { seeds: count, figures, took: began.elapsed(), failed: None }
+    SeedReport { seeds: count, figures, took: began.elapsed(), failed: None }
 }
 
 /// Lives `count` seeds and goes on after failures: how many broke each
 /// promise, and the first that did.
-pub fn survey(first: u64, count: u64, bug: Option<Bug>) -> Vec<(&'static str, u64, u64)> {
+pub fn survey(first: u64, count: u64, bug: Option<PlantedBug>) -> Vec<(&'static str, u64, u64)> {
     panics::quiet();
     let mut broken: Vec<(&'static str, u64, u64)> = Vec::new();
     for seed in first..first + count {

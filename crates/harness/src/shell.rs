@@ -1,9 +1,9 @@
 //! The crash harness over the whole thing: the real binary, driven as a script
 //! drives it, while its daemon is killed.
 //!
-//! Drivers send off real commands (`sh -c …`) through the command line and
+//! Drivers spawn real commands (`sh -c …`) through the command line and
 //! steer them; a killer kills the daemon whenever it likes. A ledger in this
-//! process, which nobody kills, holds what was acknowledged. When everything
+//! process, which is never killed, holds the acknowledgements. When everything
 //! has come to rest, the auditor compares three worlds: the ledger, what the
 //! binary says, and what the commands really did, which each of them wrote
 //! into a file of its own.

@@ -6,33 +6,33 @@ use offshoot_core::Stamp;
 use offshoot_store::Memory;
 use parking_lot::Mutex;
 
-use crate::disk::Disk;
+use crate::disk::SimulatedDisk;
 use crate::executor::Executor;
 use crate::figures::Figures;
-use crate::invariants::rest;
-use crate::life::{Company, Life};
-use crate::model::{Model, SharedModel};
-use crate::planted::Bug;
-use crate::process::{Process, Stopped};
+use crate::model::invariants::quiescence;
+use crate::model::{RuntimeModel, SharedModel};
+use crate::planted::PlantedBug;
+use crate::process::{ProcessEnd, SimulatedProcess};
 use crate::rng::Rng;
-use crate::script::Author;
+use crate::scenario::{Scenario, SecondWorker};
+use crate::task_script::ScriptGenerator;
 use crate::trace::Trace;
 use crate::violation::{Checked, Violation};
-use crate::worker::Worker;
-use crate::world::World;
+use crate::worker::SimulatedWorker;
+use crate::worker_context::WorkerContext;
 
 /// What a seed came to.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// What it did.
     pub figures: Figures,
     /// What went wrong, and how it came to that.
-    pub failure: Option<Failure>,
+    pub failure: Option<SimulationFailure>,
 }
 
 /// What went wrong.
 #[derive(Debug)]
-pub struct Failure {
+pub struct SimulationFailure {
     /// The promise that was not kept.
     pub violation: Violation,
     /// The last things that happened, if they were traced.
@@ -40,24 +40,24 @@ pub struct Failure {
 }
 
 /// Lives one seed. The same seed and bug give the same life.
-pub fn simulate(seed: u64, bug: Option<Bug>, trace: Trace) -> Outcome {
+pub fn simulate(seed: u64, bug: Option<PlantedBug>, trace: Trace) -> SimulationOutcome {
     let mut rng = Rng::new(seed);
-    let plan = Arc::new(Life::draw(&mut rng, bug));
-    let model = Arc::new(Mutex::new(Model::new(&plan, trace)));
+    let plan = Arc::new(Scenario::draw(&mut rng, bug));
+    let model = Arc::new(Mutex::new(RuntimeModel::new(&plan, trace)));
     let memory = plan.memory();
     let mut life = Simulation { plan, memory, model: model.clone(), rng, authors: 0 };
     let lived = life.live();
     let mut model = model.lock();
     let violation = model.violation.take().or(lived.err());
     let trace = if violation.is_some() { model.trace.tail() } else { Vec::new() };
-    Outcome {
+    SimulationOutcome {
         figures: model.figures,
-        failure: violation.map(|violation| Failure { violation, trace }),
+        failure: violation.map(|violation| SimulationFailure { violation, trace }),
     }
 }
 
 struct Simulation {
-    plan: Arc<Life>,
+    plan: Arc<Scenario>,
     memory: Memory,
     model: SharedModel,
     rng: Rng,
@@ -72,10 +72,10 @@ impl Simulation {
             let company = self.plan.company(number, &mut self.rng);
             let mut process = self.process(company, epoch);
             let mut stopped = process.open(company)?;
-            if stopped == Stopped::Done {
+            if stopped == ProcessEnd::Done {
                 stopped = process.work(company)?;
             }
-            if stopped != Stopped::Crashed {
+            if stopped != ProcessEnd::Crashed {
                 stopped = if last {
                     process.finish(&self.plan)?
                 } else {
@@ -87,32 +87,32 @@ impl Simulation {
         // A life that ends in a crash is followed by one process more, which
         // finishes in peace.
         if self.model.lock().shadow.is_unfinished() {
-            let mut process = self.process(Company::None, epoch);
+            let mut process = self.process(SecondWorker::None, epoch);
             process.keep_alive();
-            if process.open(Company::None)? == Stopped::Done {
+            if process.open(SecondWorker::None)? == ProcessEnd::Done {
                 process.finish(&self.plan)?;
             }
-            process.end(&mut self.rng, Stopped::Done);
+            process.end(&mut self.rng, ProcessEnd::Done);
         }
-        rest::check_disk(&self.model.lock(), &self.memory)
+        quiescence::check_disk(&self.model.lock(), &self.memory)
     }
 
-    fn process(&mut self, company: Company, epoch: Stamp) -> Process {
+    fn process(&mut self, company: SecondWorker, epoch: Stamp) -> SimulatedProcess {
         let executor = Executor::new(self.rng.fork(), epoch);
         let lanes = match company {
-            Company::None => 1,
-            Company::AtOnce | Company::After(_) => 2,
+            SecondWorker::None => 1,
+            SecondWorker::AtOnce | SecondWorker::After(_) => 2,
         };
         let workers = (0..lanes).map(|lane| self.worker(&executor, lane)).collect();
-        Process::new(executor, self.model.clone(), workers)
+        SimulatedProcess::new(executor, self.model.clone(), workers)
     }
 
-    fn worker(&mut self, executor: &Executor, lane: usize) -> Worker {
+    fn worker(&mut self, executor: &Executor, lane: usize) -> SimulatedWorker {
         let (memory, model) = (self.memory.clone(), self.model.clone());
-        let disk = Disk::new(memory, executor.sim(), model, self.plan.odds);
-        let author = Author::resume(self.rng.fork(), self.authors);
+        let disk = SimulatedDisk::new(memory, executor.sim(), model, self.plan.odds);
+        let author = ScriptGenerator::resume(self.rng.fork(), self.authors);
         self.authors += 1;
-        let world = World::new(disk.clone(), lane, author);
-        Worker::new(disk, world, self.plan.clone())
+        let world = WorkerContext::new(disk.clone(), lane, author);
+        SimulatedWorker::new(disk, world, self.plan.clone())
     }
 }

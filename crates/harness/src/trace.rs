@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// The last things that happened. Kept only when somebody will read it: a
+/// The last events. They are recorded only for a trace that will be read: a
 /// failing seed is run again with its trace on.
 #[derive(Debug, Default)]
 pub struct Trace {

@@ -6,24 +6,26 @@ use offshoot_runtime::{Environment, Error, RestartPolicy, Runtime};
 use offshoot_store::Store;
 use parking_lot::Mutex;
 
-use crate::actors::host::Place;
-use crate::actors::{delivering, following, host, looking};
-use crate::bodies::Doing;
-use crate::disk::Disk;
+use crate::disk::SimulatedDisk;
 use crate::executor::Sim;
-use crate::life::Life;
-use crate::planted::Planted;
-use crate::world::{MAX_ATTEMPTS, World, session_name};
+use crate::planted::BuggyStore;
+use crate::running_bodies::BodyActivity;
+use crate::scenario::MAX_ATTEMPTS;
+use crate::scenario::Scenario;
+use crate::worker_context::{WorkerContext, session_name};
+use crate::workload::body::register;
+use crate::workload::host::HostContext;
+use crate::workload::{delivering, following, host, looking};
 
 /// One worker. Clones are the same one.
 #[derive(Clone, Debug)]
-pub struct Worker {
+pub struct SimulatedWorker {
     /// Its store.
-    pub disk: Disk,
+    pub disk: SimulatedDisk,
     /// What its actors and bodies share.
-    pub world: Arc<World>,
+    pub world: Arc<WorkerContext>,
     stage: Arc<Mutex<Stage>>,
-    plan: Arc<Life>,
+    plan: Arc<Scenario>,
 }
 
 #[derive(Debug)]
@@ -33,9 +35,9 @@ enum Stage {
     Over,
 }
 
-impl Worker {
+impl SimulatedWorker {
     /// A worker that is not open yet.
-    pub fn new(disk: Disk, world: Arc<World>, plan: Arc<Life>) -> Self {
+    pub fn new(disk: SimulatedDisk, world: Arc<WorkerContext>, plan: Arc<Scenario>) -> Self {
         Self { disk, world, stage: Arc::new(Mutex::new(Stage::Ahead)), plan }
     }
 
@@ -74,7 +76,7 @@ impl Worker {
         let store: Arc<dyn Store> = match plan.bug {
             Some(bug) => {
                 let sim = self.sim().clone();
-                Arc::new(Planted::new(disk, bug, Arc::new(move |future| sim.spawn(future))))
+                Arc::new(BuggyStore::new(disk, bug, Arc::new(move |future| sim.spawn(future))))
             }
             None => disk,
         };
@@ -86,7 +88,7 @@ impl Worker {
             .restarts(restarts)
             .sizes(plan.sizes)
             .retention(plan.keeping.retention());
-        let Ok(runtime) = self.world.register(builder).open().await else { return };
+        let Ok(runtime) = register(&self.world, builder).open().await else { return };
         for number in 0..plan.sessions {
             loop {
                 match runtime.session(&session_name(number)).await {
@@ -113,21 +115,21 @@ impl Worker {
             sim.go(looking::recall(world.clone(), session.clone()));
             sim.go(following::follow(world.clone(), session.clone()));
             if sim.draw(|rng| rng.happens(500)) {
-                let actor = self.actor(Doing::Receiving);
+                let actor = self.actor(BodyActivity::Receiving);
                 sim.go(delivering::deliver(world.clone(), session.clone(), actor));
             }
         }
         for _ in 0..self.plan.hosts {
             let which = sim.draw(|rng| rng.below(sessions.len()));
             let Some(session) = sessions.get(which).cloned() else { continue };
-            let at = Place { session, number: which };
-            let actor = self.actor(Doing::Working);
+            let at = HostContext { session, number: which };
+            let actor = self.actor(BodyActivity::Working);
             let deeds = sim.draw(|rng| rng.between(1, self.plan.deeds));
             sim.go(host::run(world.clone(), at, actor, deeds));
         }
     }
 
-    fn actor(&self, doing: Doing) -> usize {
+    fn actor(&self, doing: BodyActivity) -> usize {
         let mut actors = self.world.actors.lock();
         actors.push(Some(doing));
         actors.len() - 1

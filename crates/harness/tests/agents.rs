@@ -6,20 +6,20 @@
 
 use offshoot_harness::agents::sweep::{self, Sweep};
 use offshoot_harness::agents::toll::Toll;
-use offshoot_harness::planted::Bug;
+use offshoot_harness::planted::PlantedBug;
 
 /// Of how many commits one is tried where all is well; the stage `agents` tries
 /// all of them.
 const SOME: usize = 16;
 
-fn sweep(bug: Option<Bug>, every: usize) -> Toll {
+fn sweep(bug: Option<PlantedBug>, every: usize) -> Toll {
     let program = env!("CARGO_BIN_EXE_offshoot-harness").into();
     let toll = sweep::run(&Sweep { program, bug, every, pairs: 2, seed: 1, at: Vec::new() });
     toll.expect("the harness works")
 }
 
 /// What is broken if this is planted.
-fn found(bug: Bug) -> &'static str {
+fn found(bug: PlantedBug) -> &'static str {
     let (violation, _) = sweep(Some(bug), 1).broken.expect("the bug is found");
     violation.invariant
 }
@@ -33,18 +33,18 @@ fn s9_3_without_a_bug_agents_that_are_killed_go_on_as_if_they_were_not() {
 
 #[test]
 fn killing_agents_finds_an_acknowledgement_before_the_append() {
-    let broken = found(Bug::AckBeforeAppend);
+    let broken = found(PlantedBug::AckBeforeAppend);
     assert!(broken.starts_with("S4."), "{broken}");
 }
 
 #[test]
 fn killing_agents_finds_a_lasting_call_that_is_not_said_to_have_started() {
-    let broken = found(Bug::StartedDropped);
+    let broken = found(PlantedBug::StartedDropped);
     assert_eq!(broken, "S9.3 a lasting tool never runs twice");
 }
 
 #[test]
 fn killing_agents_finds_a_settle_without_fence() {
-    let broken = found(Bug::SettleWithoutFence);
+    let broken = found(PlantedBug::SettleWithoutFence);
     assert!(broken.starts_with("S9.1"), "{broken}");
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::message::{Message, Part, ToolCall};
 use crate::usage::Usage;
 
-/// A piece of an answer, as it comes. All but the last are for whoever watches:
-/// what counts is the whole.
+/// An event of an answer that is arriving. The last event holds the whole answer;
+/// the others show its progress.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum AnswerEvent {

@@ -17,8 +17,8 @@ pub struct Call {
     pub tools: Arc<[ToolSpec]>,
     /// Which of them it may call now.
     pub choice: ToolChoice,
-    /// How many tokens it may answer; as many as the provider gives if nobody
-    /// says.
+    /// The most tokens of the answer. The provider's own limit holds if there is
+    /// none.
     pub max_output: Option<u64>,
     /// What its answer must look like, as a JSON Schema.
     pub schema: Option<Arc<Value>>,
@@ -79,13 +79,13 @@ impl Call {
         self.texts().next().unwrap_or_default()
     }
 
-    /// What was said last: by somebody, by a tool, or by the runtime.
+    /// The last text of the conversation: of a user, a tool or the runtime.
     pub fn last(&self) -> &str {
         self.texts().last().unwrap_or_default()
     }
 
-    /// The results of tasks that were sent off, as far as the conversation tells
-    /// of them: how each ended, and what it returned.
+    /// The results of background tasks in the conversation: how each ended, and
+    /// its return value.
     pub fn results(&self) -> Vec<&str> {
         let bodies = self.texts().filter_map(|text| {
             let notice = text.strip_prefix("<notice kind=\"result\"")?;
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_tells_what_was_asked_and_what_came_home() {
+    fn a_call_has_the_first_prompt_and_the_results() {
         let notice =
             "<notice kind=\"result\" task=\"a\" did=\"1 &gt; 0\">\na completed\n3\n</notice>";
         let said = ["Count.", "<notice kind=\"limit\">\nEnough.\n</notice>", notice];

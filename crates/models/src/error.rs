@@ -9,7 +9,8 @@ use crate::provider::Provider;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
-    /// The key is missing, wrong, or not allowed this. Somebody must change it.
+    /// The key is missing, wrong, or lacks the permission. Calls fail until it
+    /// changes.
     #[error("{provider} does not accept the key: {message}")]
     Auth {
         /// Who said so.
@@ -51,7 +52,7 @@ pub enum ModelError {
         /// In which words.
         message: String,
     },
-    /// Nobody could be reached. Nothing was sent.
+    /// The provider could not be reached. Nothing was sent.
     #[error("{provider} cannot be reached at {address}: {cause}")]
     Connect {
         /// Who.
@@ -83,7 +84,8 @@ pub enum ModelError {
         /// What had come by then.
         seen: AnswerProgress,
     },
-    /// What answers there is no such provider. Somebody must change the address.
+    /// The server at the address is not this provider. Calls fail until the
+    /// address changes.
     #[error(
         "{address} does not answer as {provider} does: {came}; the address is set by {variable}"
     )]
@@ -127,7 +129,7 @@ pub enum AnswerProgress {
 /// Whether it is of use to call again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retry {
-    /// Not before somebody changes something.
+    /// Not until the call or the configuration changes.
     No,
     /// After a while; at the earliest after this, if it was said.
     After(Option<Duration>),

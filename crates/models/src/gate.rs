@@ -1,14 +1,14 @@
-//! The gate before a provider: one for each key, for all agents together.
+//! The gate before a provider, which limits the concurrent calls of all agents with
+//! the same key.
 //!
-//! A provider that is asked too much says so to one caller, and means all. So
-//! all go through one gate. It closes for as long as the provider says, at least
-//! for a while that doubles, and lets fewer through at a time. Then one goes
-//! ahead, and with its first word the gate is open again; each answer lets a few
-//! more through.
+//! A rate limit that one caller meets holds for all callers. The gate then closes
+//! for the time that the provider asks for, or for a delay that doubles, and
+//! admits fewer calls at a time. After that one call goes ahead. Its first event
+//! opens the gate again, and each answer admits a few more calls.
 //!
-//! A provider with trouble of its own may have it with one call alone. As long as
-//! it does not ask to be left alone, the gate closes only once a second caller
-//! has met the trouble and nobody had an answer in between.
+//! An error of the provider itself may concern one call alone. Unless the provider
+//! asks for a delay, the gate closes only if a second caller meets the error with
+//! no answer in between.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -73,7 +73,7 @@ pub struct Gate {
 
 #[derive(Debug, Default)]
 struct Inner {
-    // Whoever comes first goes first.
+    // Callers pass in the order of their arrival.
     turnstile: tokio::sync::Mutex<()>,
     state: Mutex<State>,
     changed: Notify,
@@ -85,13 +85,12 @@ struct State {
     width: f64,
     inside: usize,
     closed: Option<(Instant, ClosingReason)>,
-    // Who met trouble last, and when, if nobody had an answer since.
+    // The caller that met an error last, and when, if no answer came since.
     troubled: Option<(u64, Instant)>,
-    // How often it closed since it last let somebody through who came back
-    // with an answer.
+    // How often the gate closed since the last answer.
     closings: u32,
-    // How often it closed at all. Whoever went in before the last time learns
-    // nothing that the gate does not know.
+    // How often the gate closed at all. The outcome of an earlier pass is no
+    // news.
     generation: u64,
     ahead: Ahead,
 }
@@ -99,11 +98,11 @@ struct State {
 /// After a closing one goes ahead to see whether it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ahead {
-    /// Nobody needs to: it is open.
+    /// No call needs to: the gate is open.
     Needless,
     /// The next one does.
     Due,
-    /// Somebody does, and nothing was heard of it yet.
+    /// A call has gone ahead and has no event yet.
     Gone,
 }
 
@@ -135,7 +134,7 @@ impl State {
         }
     }
 
-    /// Until when it is closed, whatever anybody does, and why.
+    /// Until when the gate is closed, and why.
     fn closed(&self, now: Instant) -> Option<(Instant, ClosingReason)> {
         self.closed.filter(|(until, _)| *until > now)
     }
@@ -192,13 +191,13 @@ impl Gate {
         Self { inner: self.inner.clone(), caller }
     }
 
-    /// A pass, if there is one at once. Nobody overtakes those who wait.
+    /// A pass, if there is one at once. Waiting callers go first.
     pub fn try_pass(&self) -> Option<Pass> {
         let _turn = self.inner.turnstile.try_lock().ok()?;
         self.enter(Instant::now())
     }
 
-    /// Waits for a pass. Whoever stops waiting loses nothing but the place.
+    /// Waits for a pass. Dropping the future gives up the place in the queue.
     pub async fn pass(&self) -> Pass {
         let _turn = self.inner.turnstile.lock().await;
         loop {
@@ -246,7 +245,7 @@ impl Pass {
     /// The first piece of an answer came. If the gate waited for it, it opens:
     /// the rest may take minutes. To be called as often as one likes.
     pub fn heard(&self) {
-        // Most went ahead of nobody, and each piece of an answer comes by here.
+        // Most passes did not go ahead, and every event of an answer calls this.
         if self.goes_ahead.load(Ordering::Relaxed) && self.goes_ahead.swap(false, Ordering::Relaxed)
         {
             self.gate.inner.state.lock().ahead = Ahead::Needless;
@@ -282,7 +281,7 @@ impl Pass {
             }
             _ => return,
         };
-        // Whoever says "at once" does not say for how long to wait.
+        // A delay of zero is no delay.
         let told = told.filter(|told| !told.is_zero());
         let (mut state, now) = (self.gate.inner.state.lock(), Instant::now());
         if let (ClosingReason::Overloaded(_), None) = (why, told)

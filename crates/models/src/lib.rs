@@ -1,10 +1,11 @@
-//! What Offshoot asks of a model and what comes back, whoever the provider is.
+//! Calls of language models, the same for all providers.
 //!
-//! A [`Model`] takes a [`Call`] and streams its [`AnswerEvent`]s, the last of which is
-//! the whole [`Answer`]; [`Models`] finds those of the providers. Messages are
-//! types of our own, because they are stored and outlive any library; what only
-//! the provider understands travels in them as it came. Nothing is retried here:
-//! whoever calls owns that, and knows from the [`ModelError`] what to do.
+//! A [`Model`] takes a [`Call`] and streams [`AnswerEvent`]s, the last of which is
+//! the whole [`Answer`]. [`Models`] opens the models of the providers, and
+//! [`Provider`] lists these. Messages are stored and outlive any library, so they
+//! are types of this crate; data that only the provider understands travels in
+//! them unchanged. This crate retries nothing: the caller does, and
+//! [`ModelError::retry`] says when.
 
 mod answer;
 mod bound;

@@ -22,7 +22,7 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Whoever asks the model: a person, the runtime, a tool.
+    /// The asking side: a person, the runtime, a tool.
     User,
     /// The model.
     Assistant,

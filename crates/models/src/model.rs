@@ -57,7 +57,7 @@ impl Default for ModelLimits {
     }
 }
 
-/// The whole answer, for whoever does not watch it come.
+/// Reads a stream to its end and returns the whole answer.
 pub async fn whole(mut pieces: AnswerStream) -> Result<Answer, ModelError> {
     let mut seen = AnswerProgress::Nothing;
     while let Some(piece) = pieces.next().await {

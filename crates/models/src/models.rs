@@ -36,8 +36,8 @@ pub struct Models {
     open: Arc<Open>,
 }
 
-/// The models that somebody has open, by their names and the prints of their
-/// keys. They are not held here, so that a key is gone with whoever used it.
+/// The open models, by their names and the fingerprints of their keys. They are
+/// weak references, so that a key is dropped with its last user.
 #[derive(Debug, Default)]
 struct Open {
     all: Mutex<HashMap<(ModelName, u64), Weak<Remote>>>,
@@ -97,8 +97,8 @@ impl Models {
     }
 
     /// The model of this name, with the key that is its provider's. Nothing is
-    /// sent before it is called. As long as somebody has it open, others get the
-    /// same.
+    /// sent before it is called. Callers share the model while one of them has it
+    /// open.
     pub fn open(&self, name: &ModelName, keys: &Keys) -> Result<Arc<dyn Model>, OpenError> {
         let provider = name.provider();
         if !provider.is_remote() {

@@ -155,7 +155,7 @@ fn text_of(part: &Part) -> Option<AnswerEvent> {
     }
 }
 
-/// The folder that this agent was sent off for, if it was.
+/// The directory that this agent was spawned for, if it was.
 fn errand(call: &Call) -> Option<String> {
     let first = call.messages.first()?.parts.first()?;
     let Part::Text { text, .. } = first else { return None };

@@ -39,7 +39,7 @@ pub(crate) async fn pass_on(
     loop {
         let read = tokio::select! {
             read = other.read(&mut piece) => read,
-            // Whoever has asked says nothing more, or hangs up.
+            // The client sends nothing more, or hangs up.
             _ = client.read(&mut ignored) => return Ok(RelayEnd::HungUp),
         };
         // A connection that is torn down is passed on as such.

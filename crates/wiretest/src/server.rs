@@ -21,7 +21,7 @@ use crate::strict::{Answers, Strict};
 const PACE: Duration = Duration::from_millis(2);
 
 /// A model server. Dropping it ends it, and fails the test if a request broke a
-/// rule that nobody has looked at.
+/// rule that the test has not taken.
 #[derive(Debug)]
 pub struct Server {
     address: String,
@@ -115,7 +115,7 @@ impl Server {
         *self.shared.connections.lock()
     }
 
-    /// The rules that were broken so far. Whoever takes them has looked at them.
+    /// Takes the broken rules, so that they do not fail the test.
     pub fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut *self.shared.violations.lock())
     }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::run;
-use crate::executable::program;
+use crate::executable::Executable;
 use crate::repository::Repository;
 
 /// Arguments of `cargo xtask crash`.
@@ -47,7 +47,10 @@ impl Crash {
     /// what was printed says which.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         let mut args = match self.cli {
-            true => vec!["shell".to_owned(), program(repository)?.to_string_lossy().into_owned()],
+            true => vec![
+                "shell".to_owned(),
+                Executable::Offshoot.build(repository)?.to_string_lossy().into_owned(),
+            ],
             false if self.agents => vec!["agents".to_owned()],
             false => vec!["crash".to_owned()],
         };

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::{Stage, Verdict};
+use crate::executable::Executable;
 use crate::repository::Repository;
 
 pub(crate) const STAGE: Stage = Stage {
@@ -12,6 +13,6 @@ pub(crate) const STAGE: Stage = Stage {
 };
 
 fn run(repository: &Repository) -> Result<Verdict> {
-    repository.cargo(["run", "--release", "--", "demo"]).run()?;
+    Executable::Offshoot.invocation(repository)?.args(["demo"]).run()?;
     Ok(Verdict::Passed)
 }

@@ -15,7 +15,8 @@ pub(crate) const STAGE: Stage = Stage {
 fn run(repository: &Repository) -> Result<Verdict> {
     let aimock = Aimock::ensure(repository)?;
     repository
-        .cargo(["test", "-p", "offshoot-models", "-p", "offshoot-agent", "--test", "emulator"])
+        // The flags of the stage `test`, so that nothing is compiled a second time.
+        .cargo(["test", "--workspace", "--all-features", "--test", "emulator"])
         .args(["--", "--ignored"])
         .env("OFFSHOOT_NODE", &aimock.node)
         .env("OFFSHOOT_AIMOCK", &aimock.program)

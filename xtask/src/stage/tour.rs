@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::{Stage, Verdict};
+use crate::executable::Executable;
 use crate::metadata::Metadata;
 use crate::repository::Repository;
 
@@ -16,6 +17,6 @@ fn run(repository: &Repository) -> Result<Verdict> {
     if !Metadata::of_members(repository)?.has_example(PACKAGE, EXAMPLE) {
         return Ok(Verdict::Skipped("there is no example `tour`"));
     }
-    repository.cargo(["run", "--release", "-p", PACKAGE, "--example", EXAMPLE]).run()?;
+    Executable::Tour.invocation(repository)?.run()?;
     Ok(Verdict::Passed)
 }

@@ -4,12 +4,13 @@ use offshoot_core::{Caller, Question, QuestionKind, RowBody, TaskId};
 use offshoot_runtime::{Error, InboxRow, InboxRows};
 
 use crate::agent_loop::AgentLoop;
+use crate::agent_loop::row_entry::{RowDetails, row_entry};
 use crate::approval;
 use crate::conversation::entry::{Entry, StoredOutput};
 use crate::conversation::stored_output;
 use crate::delivery::{DeliveryPoint, is_due, question};
 use crate::loop_exit::LoopExit;
-use crate::notice::{self, OWNER, RowDetails};
+use crate::notice::OWNER;
 
 /// The most rows that enter a conversation at once.
 const BATCH: usize = 64;
@@ -72,7 +73,7 @@ impl AgentLoop {
             let position = self.conversation.blocks() + entries.len() as u64;
             let (details, stored) = self.row_details(row, allowance, position).await?;
             entries.extend(stored.map(Entry::Output));
-            let entry = notice::entry(row, allowance, &details);
+            let entry = row_entry(row, allowance, &details);
             room = room.saturating_sub(entry.length());
             entries.push(entry);
             taken += 1;
@@ -115,7 +116,9 @@ impl AgentLoop {
                     details.request = self.approval_request(asked, allowance);
                 }
             }
-            RowBody::Result(_) => {}
+            RowBody::Result(_) => {
+                details.digest = row.task().map(|task| self.cx.digest(task, allowance));
+            }
         }
         let stored = long.and_then(|long| {
             let mut shown = long.to_string();

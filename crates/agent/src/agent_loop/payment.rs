@@ -10,7 +10,6 @@ use tokio::time::Instant;
 
 use crate::agent_loop::AgentLoop;
 use crate::agent_loop::model_call::{ModelOutcome, ModelRequest};
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::budget::{
     Budget, BudgetLedger, BudgetUsage, CallCost, LEAST_ANSWER, ReserveResult, UnknownPrice,
@@ -20,7 +19,8 @@ use crate::conversation::entry::Entry;
 use crate::conversation::estimate;
 use crate::delivery::due_now;
 use crate::loop_exit::LoopExit;
-use crate::notice::envelope;
+use crate::notice::{Notice, NoticeKind};
+use crate::tool::AgentShared;
 
 /// The longest wait for reservations of other agents.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -187,8 +187,8 @@ impl AgentLoop {
              your last words.",
             lines.join("\n")
         );
-        let text = envelope("budget", &[], &body);
-        self.commit_counting(vec![Entry::Notice { text }], vec![change]).await
+        let notice = Notice::new(NoticeKind::Budget, &[], &body);
+        self.commit_counting(vec![Entry::Notice(notice)], vec![change]).await
     }
 
     /// The usage of the agent's own budget, if it has one.

@@ -12,7 +12,6 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 
 use crate::agent_loop::children::wait_for_change;
-use crate::agents::AgentShared;
 use crate::approval::{self, Judgement};
 use crate::brief::Brief;
 use crate::control::is_provided;
@@ -21,6 +20,7 @@ use crate::conversation::{Branch, Conversation};
 use crate::delivery;
 use crate::loop_exit::LoopExit;
 use crate::spawn_order::SpawnOrder;
+use crate::tool::AgentShared;
 use crate::tool::{Effect, Output, Span, Tool, ToolContext, ToolError, Toolbox};
 
 /// The number of calls in a batch. It decides how a result is kept.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use offshoot_core::Question;
 use offshoot_core::permissions::{Access, Approver, Permissions, Verdict};
 
-use super::grants::can_grant;
 use super::request::ApprovalRequest;
 use super::texts;
 use super::wait::ApprovalWait;
+use crate::grants::can_grant;
 use crate::tool::{Output, Tool, ToolContext};
 
 /// The verdict about a call.

@@ -14,12 +14,11 @@ use offshoot_runtime::{BoxFuture, Context, Error, QuestionRequest, TaskRef};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use super::grants::can_grant;
 use super::judge::approver;
-use super::paths::first_outside;
 use super::request::{ApprovalRequest, Decision};
 use super::texts::{self, NoDecision, StopCause};
 use crate::brief::{Brief, Isolation};
+use crate::grants::{can_grant, first_outside};
 use crate::tool::{Output, ToolContext};
 
 /// The most characters of a call's arguments in the text of its request. The request itself has

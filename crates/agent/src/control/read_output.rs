@@ -1,5 +1,6 @@
 //! `read_output`: reads on in an output that was cut.
 
+use offshoot_core::text;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,7 +31,13 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn read(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    let whole = stored_output::find(&cx.cx, asked.output.trim()).await?;
+    let name = asked.output.trim();
+    let whole = stored_output::find(&cx.cx, name).await?.ok_or_else(|| {
+        ToolError::new(format!(
+            "There is no output {:?}. The name of one stands at its end, where it was cut.",
+            text::cut(name, 64)
+        ))
+    })?;
     let length = (cx.shared.limits.tool_result / PART).max(1);
     Ok(Output::text(stored_output::part(&whole, asked.from, length)))
 }

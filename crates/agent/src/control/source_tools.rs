@@ -5,9 +5,9 @@ use std::sync::Arc;
 use offshoot_core::SessionId;
 
 use super::offers;
-use crate::agents::AgentShared;
 use crate::brief::Brief;
 use crate::built_in_tools;
+use crate::tool::AgentShared;
 use crate::tool::{Tool, Toolbox};
 
 /// The tools of one agent's sources, as last read.

@@ -1,96 +1,88 @@
-//! Outputs that are too long for a conversation: it gets the beginning, and all
-//! of them is kept beside it to be read on.
+//! Outputs that are too long for a conversation: it gets the beginning, and the
+//! history stores the full text.
 
 use offshoot_core::{TaskId, text};
 use offshoot_runtime::{Context, Error};
 
 use crate::conversation::entry::{Entry, Fork, StoredOutput};
-use crate::tool::ToolError;
 
-/// How many Unicode scalars of an output are kept.
-const KEPT: usize = 1 << 20;
+/// The most Unicode scalars that are stored of an output.
+const STORED: usize = 1 << 20;
 
-/// How it begins what is said where a text was cut.
+/// The beginning of the mark at the end of a cut text.
 const CUT: &str = "\n[These are the first ";
 
-/// Cuts a text to so many Unicode scalars. What is kept of it then, by the
-/// task and at the place in its history that are told.
+/// Cuts a text to this many Unicode scalars. Returns the full text if it was longer,
+/// named after the task and the position in its history.
 pub(crate) fn shorten(
-    said: &mut String,
+    shown: &mut String,
     share: usize,
-    (task, place): (TaskId, u64),
+    (task, position): (TaskId, u64),
 ) -> Option<StoredOutput> {
-    let end = said.char_indices().nth(share).map(|(end, _)| end)?;
-    let name = name(task, place);
-    let total = said.chars().count();
-    let whole = std::mem::take(said);
-    *said = format!(
+    let end = shown.char_indices().nth(share).map(|(end, _)| end)?;
+    let name = name(task, position);
+    let total = shown.chars().count();
+    let whole = std::mem::take(shown);
+    *shown = format!(
         "{}{CUT}{share} of {total} characters. The rest is kept: read on with \
          read_output, output=\"{name}\", from={share}.]",
         &whole[..end]
     );
-    Some(StoredOutput { text: text::cut(&whole, KEPT).into_owned(), name })
+    Some(StoredOutput { text: text::cut(&whole, STORED).into_owned(), name })
 }
 
-/// A text that may have been cut: what is there of it, and whether it was.
-pub(crate) fn without_cut(said: &str) -> (&str, bool) {
-    match said.rsplit_once(CUT) {
-        Some((begins, _)) => (begins, true),
-        None => (said, false),
+/// A text without the mark of a cut, and whether it had one.
+pub(crate) fn without_cut(shown: &str) -> (&str, bool) {
+    match shown.rsplit_once(CUT) {
+        Some((beginning, _)) => (beginning, true),
+        None => (shown, false),
     }
 }
 
-/// The name under which an output is read on: it is the same wherever the
-/// history is copied to.
-fn name(task: TaskId, place: u64) -> String {
+/// The name of an output. It stays the same in each copy of the history.
+fn name(task: TaskId, position: u64) -> String {
     let id = task.to_bytes();
-    format!("{:02x}{:02x}-{place}", id[14], id[15])
+    format!("{:02x}{:02x}-{position}", id[14], id[15])
 }
 
-/// The whole of an output, by its name.
-pub(crate) async fn find(cx: &Context, name: &str) -> Result<String, ToolError> {
-    let none = || {
-        ToolError::new(format!(
-            "There is no output {:?}. The name of one stands at its end, where it was cut.",
-            text::cut(name, 64)
-        ))
-    };
-    let place = name.rsplit_once('-').and_then(|(_, place)| place.parse().ok());
-    let place: u64 = place.ok_or_else(none)?;
-    let (mut of, mut shared) = (None, 0..u64::MAX);
-    // A conversation that was forked names outputs that are kept where it was,
-    // and knows nothing of what is there beyond the part that it shares.
+/// Finds the full text of an output by its name.
+pub(crate) async fn find(cx: &Context, name: &str) -> Result<Option<String>, Error> {
+    let position = name.rsplit_once('-').and_then(|(_, position)| position.parse::<u64>().ok());
+    let Some(position) = position else { return Ok(None) };
+    let (mut of, mut visible) = (None, 0..u64::MAX);
+    // A forked conversation names outputs of its ancestors. It sees only the part of
+    // their histories that it shares.
     for _ in 0..64 {
-        if shared.contains(&place)
-            && let Some(Entry::Output(kept)) = entry(cx, of, place).await?
-            && kept.name == name
+        if visible.contains(&position)
+            && let Some(Entry::Output(stored)) = entry(cx, of, position).await?
+            && stored.name == name
         {
-            return Ok(kept.text);
+            return Ok(Some(stored.text));
         }
-        if !shared.contains(&0) {
+        if !visible.contains(&0) {
             break;
         }
         let Some(Entry::Fork(Fork { task, from, blocks })) = entry(cx, of, 0).await? else { break };
-        (of, shared) = (Some(task), from..blocks);
+        (of, visible) = (Some(task), from..blocks);
     }
-    Err(none())
+    Ok(None)
 }
 
-/// What stands at a place of a history: the agent's own, or a forebear's, if
-/// that is still kept.
-async fn entry(cx: &Context, of: Option<TaskId>, place: u64) -> Result<Option<Entry>, ToolError> {
+/// Reads the entry at a position of the agent's own history, or of an ancestor's if
+/// that still exists.
+async fn entry(cx: &Context, of: Option<TaskId>, position: u64) -> Result<Option<Entry>, Error> {
     let page = match of {
-        None => cx.history(place, 1).await?,
-        Some(task) => match cx.ancestor_history(task, place, 1).await {
+        None => cx.history(position, 1).await?,
+        Some(task) => match cx.ancestor_history(task, position, 1).await {
             Err(Error::Forbidden(_)) => return Ok(None),
             page => page?,
         },
     };
-    let entry = page.blocks.first().and_then(|block| Entry::of_block(block, place).ok());
+    let entry = page.blocks.first().and_then(|block| Entry::of_block(block, position).ok());
     Ok(entry.flatten())
 }
 
-/// A part of a text, and where it stands.
+/// A part of a text, with its position.
 pub(crate) fn part(whole: &str, from: usize, length: usize) -> String {
     let total = whole.chars().count();
     let shown: String = whole.chars().skip(from).take(length).collect();

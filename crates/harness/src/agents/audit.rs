@@ -61,7 +61,7 @@ fn talks(books: &Books) -> BTreeMap<String, Vec<Line>> {
     names.collect()
 }
 
-/// What holds whenever a worker has died, and at the end: whatever comes home
+/// The promises that hold after each death of a worker, and at the end: each result that arrives
 /// is in one place.
 pub fn check_rows(books: &Books) -> Checked {
     for task in &books.tasks {
@@ -95,7 +95,7 @@ pub fn check_rows(books: &Books) -> Checked {
     Ok(())
 }
 
-/// An end is told once, and written by whoever holds the lease.
+/// An end is written once, by the holder of the lease.
 fn check_end(books: &Books, task: &Task) -> Checked {
     let (id, name) = (task.id(), task.handle());
     let ends = books.logged(id, |change| matches!(change, Change::Ended(_)));
@@ -107,7 +107,7 @@ fn check_end(books: &Books, task: &Task) -> Checked {
         _ => None,
     });
     let last = attempts.next_back().unwrap_or(task.attempts);
-    ensure(task.attempts == last, "S9.1 whoever writes for a task holds its lease", || {
+    ensure(task.attempts == last, "S9.1 a writer for a task holds its lease", || {
         format!("attempt {last} at {name} has begun, but attempt {} has written", task.attempts)
     })?;
     if let Owner::Task(parent) = task.owner() {
@@ -140,7 +140,7 @@ fn check_rest(books: &Books) -> Checked {
     names.sort_unstable();
     let mut cast = CAST;
     cast.sort_unstable();
-    ensure(names == cast, "S9.4 nobody is sent off twice", || format!("there are {names:?}"))?;
+    ensure(names == cast, "S9.4 no agent is spawned twice", || format!("there are {names:?}"))?;
     for task in &books.tasks {
         let completed = matches!(task.ended(), Some(Outcome::Completed { .. }));
         ensure(completed && task.lease.worker.is_none(), "nothing is left running", || {
@@ -154,7 +154,7 @@ fn check_rest(books: &Books) -> Checked {
     ensure(books.timers.is_empty(), "nothing is left armed", || format!("{:?}", books.timers))
 }
 
-/// What was answered and committed is not asked again, and nobody asks the same
+/// An answer that was committed is not requested again, and no agent requests the same
 /// twice while he lives.
 fn check_asked(evidence: &Evidence) -> Checked {
     let mut seen = HashSet::new();
@@ -182,7 +182,7 @@ pub fn repeated(evidence: &Evidence) -> usize {
     evidence.asked.len() - different.len()
 }
 
-/// Histories are what they are without a crash, but for calls of which nobody
+/// Histories are the same as without a crash, except for calls of which no agent
 /// knows whether they were made; those.
 fn check_talks(
     evidence: &Evidence,
@@ -239,7 +239,7 @@ fn check_effects(
         })?;
         missing += usize::from(times == 0);
     }
-    ensure(missing <= unknown.len(), "S9.3 whoever is not told of doubts has none", || {
+    ensure(missing <= unknown.len(), "S9.3 an agent that got no doubtful result has none", || {
         format!("{missing} calls were not made, and {} are unknown", unknown.len())
     })
 }

@@ -83,7 +83,7 @@ impl Books {
         }
     }
 
-    /// How many answers are in the conversation of whoever is called so.
+    /// How many answers are in the conversation of the agent of this name.
     pub fn answers(&self, name: &str) -> usize {
         let named = self.tasks.iter().find(|task| task.handle() == name);
         let history = named.and_then(|task| self.histories.get(&task.id()));

@@ -18,7 +18,7 @@ use crate::agents::scene::{self, Found};
 use crate::agents::tools::effects;
 use crate::agents::trap::commits;
 use crate::agents::worker;
-use crate::planted::Bug;
+use crate::planted::PlantedBug;
 use crate::violation::{Checked, Violation, ensure};
 
 /// What the command line calls a language.
@@ -40,7 +40,7 @@ pub struct Case<'a> {
     /// The language in which the model is asked.
     pub language: WireProtocol,
     /// The bug in the workers' stores, if there is one.
-    pub bug: Option<Bug>,
+    pub bug: Option<PlantedBug>,
 }
 
 /// What has become of a folder.
@@ -163,7 +163,7 @@ fn asked(server: &Server) -> Result<Vec<Ask>> {
         let Found { who, answers, .. } = Found::of(one).map_err(anyhow::Error::msg)?;
         let key = one.header("x-api-key").or(one.header("authorization")).unwrap_or_default();
         let Some(life) = (1..100).find(|life| key.ends_with(&worker::key(*life))) else {
-            bail!("nobody has the key {key:?}");
+            bail!("no task has the key {key:?}");
         };
         Ok(Ask { life, who, answers })
     });

@@ -141,13 +141,13 @@ impl StoreWrapper for Latecomer {
                     Ok(_) => "taken".to_owned(),
                     Err(error) => format!("refused: {error}"),
                 };
-                // Whoever looks for its fate finds none then, and says so.
+                // A later look for its outcome finds none, and says so.
                 drop(fs::write(folder.join(FATE), fate));
                 drop(fs::remove_file(folder.join(LATE)));
             } else {
                 *waiting.lock() = Some(late);
             }
-            // Whoever asked may be gone.
+            // The receiver may be gone.
             drop(reply.send(taken_up));
         });
         CommitFuture::later(answer)

@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub enum Point {
     /// Before this commit is handed to the store.
     Before(Which),
-    /// After it is durable, before anybody is told.
+    /// After it is durable and before it is acknowledged.
     After(Which),
     /// While the end of this number, counted from 1, is on its way: it reaches
     /// the store only when the next worker has taken the task up.

@@ -5,7 +5,7 @@
 //! others, waits for one, and ends when all are home. Whatever enters a
 //! conversation does so between the same two things: who must hear something
 //! before he goes on waits until it has come. Free is only the order in which
-//! things come that come at the same time, and how often somebody has nothing
+//! things come that come at the same time, and how often an agent has nothing
 //! to do meanwhile.
 
 use offshoot_wiretest::strict::{self, RequestEntry};
@@ -58,7 +58,7 @@ impl Found {
             LEAD => Some("lead"),
             other => CAST.into_iter().find(|name| errand(name) == other),
         };
-        let who = who.ok_or_else(|| format!("nobody was asked to {purpose:?}"))?.to_owned();
+        let who = who.ok_or_else(|| format!("no agent was asked to {purpose:?}"))?.to_owned();
         Ok(Self { who, answers, text: asked.text.replace("\\\"", "\"") })
     }
 
@@ -128,7 +128,7 @@ fn spawn(name: &str) -> (&'static str, Value) {
 /// What the model says to a request.
 pub fn reply(asked: &ReceivedRequest) -> ScriptedReply {
     let (Some(language), Ok(found)) = (WireProtocol::of(&asked.path), Found::of(asked)) else {
-        // A request that nobody can answer breaks a rule.
+        // A request without an answer breaks a rule.
         return ScriptedReply::default();
     };
     language.reply(&says(&found))

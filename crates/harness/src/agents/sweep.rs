@@ -14,7 +14,7 @@ use crate::agents::case::Case;
 use crate::agents::point::{Point, Which};
 use crate::agents::toll::Toll;
 use crate::agents::work::{Errand, Work};
-use crate::planted::Bug;
+use crate::planted::PlantedBug;
 use crate::rng::Rng;
 
 /// How many folders are under way at once. Their workers wait much of their
@@ -27,7 +27,7 @@ pub struct Sweep {
     /// What is killed.
     pub program: PathBuf,
     /// The bug in the workers' stores, if there is one.
-    pub bug: Option<Bug>,
+    pub bug: Option<PlantedBug>,
     /// Of how many commits one is tried; all of them if it is 1.
     pub every: usize,
     /// How many folders lose two workers, the second while it takes up the
@@ -116,7 +116,7 @@ impl Ground<'_> {
             let points = vec![Point::Late(number as u64)];
             let kills = self.try_at(&Errand { number, points, tries: 0 })?;
             if kills == 0 || self.work.is_over() {
-                ensure!(number > 1 || self.work.is_over(), "nobody ends");
+                ensure!(number > 1 || self.work.is_over(), "no worker ends");
                 break;
             }
         }

@@ -11,7 +11,7 @@ use crate::agents::scene::{IDLE, LISTEN};
 pub const ANSWERED: &str = "answered";
 
 /// What the block is called that tells people who is still at work when
-/// somebody has nothing to do.
+/// an agent has nothing to do.
 const RUNNING: &str = "running";
 
 /// How a result begins that says that nothing is known.
@@ -52,7 +52,7 @@ impl Line {
         self.kind == format!("{:?}", BlockKind::ToolResult) && self.text.starts_with(UNKNOWN)
     }
 
-    /// Whether it says what the other does, or that nobody knows.
+    /// Whether it has the text of the other, or says that the outcome is unknown.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same_call =
             (&self.kind, &self.name, &self.call) == (&other.kind, &other.name, &other.call);
@@ -60,7 +60,7 @@ impl Line {
     }
 }
 
-/// A text without what it says of how much somebody did: that depends on how
+/// A text without its amounts of work: they depend on how
 /// often he had nothing to do.
 fn without_figures(text: &str) -> String {
     let mut kept = String::new();
@@ -72,7 +72,7 @@ fn without_figures(text: &str) -> String {
     kept + rest
 }
 
-/// The lines of a history. Answers of whoever has nothing to do are left out,
+/// The lines of a history. Answers of idle agents are left out,
 /// and notices that come together are in the order of their texts.
 pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
@@ -100,7 +100,7 @@ pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
     lines
 }
 
-/// Whether a block is there because somebody has nothing to do.
+/// Whether a block is there because an agent has nothing to do.
 fn is_idle(block: &Block) -> bool {
     *block.text == *IDLE || matches!(block.name.as_deref(), Some(LISTEN | RUNNING))
 }

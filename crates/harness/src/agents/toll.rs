@@ -15,7 +15,7 @@ use crate::violation::Violation;
 pub struct Toll {
     /// How many different commits there were.
     pub commits: usize,
-    /// Where nobody died although it was tried, because the commit was not made
+    /// Where the worker did not die as planned, because the commit was not made
     /// again.
     pub missed: Vec<Point>,
     /// How many workers died before a commit.
@@ -31,7 +31,7 @@ pub struct Toll {
     /// How much of that again, because the answer was on its way when a worker
     /// died.
     pub repeated: u64,
-    /// Calls of tools of which the model was told that nobody knows whether
+    /// Calls of tools of which the model was told that it is unknown whether
     /// they were made.
     pub unknown: u64,
     /// What the tools have done.

@@ -44,7 +44,7 @@ pub fn with_tools(agents: Agents, folder: &Path) -> Agents {
         .tool(
             Function::new("mark", "Sees to it that a line is there.", writing("mark")).idempotent(),
         )
-        .tool(Function::new(LISTEN, "Waits until somebody says something.", listen).read_only())
+        .tool(Function::new(LISTEN, "Waits until a message arrives.", listen).read_only())
 }
 
 /// One write, so that a line is there or not.
@@ -54,7 +54,7 @@ fn write(file: &Path, line: &str) -> io::Result<()> {
 
 async fn listen(cx: ToolContext, _: Nothing) -> Result<&'static str, ToolError> {
     cx.task().receive(1).await?;
-    Ok("Somebody has said something.")
+    Ok("A message has arrived.")
 }
 
 /// What the tools have done in `folder`, line by line.

@@ -86,7 +86,7 @@ impl Log {
             Write::PutSession(_, change) => format!("the session: {change:?}"),
             Write::Spawn(SpawnWrite { task, .. }) => {
                 self.handles.insert(task.id(), task.handle().to_owned());
-                format!("{} is sent off", task.handle())
+                format!("{} is spawned", task.handle())
             }
             Write::Put(task, change) => format!("{}: {change:?}", task.handle()),
             Write::End(EndWrite { task, .. }) => format!("{} ends", task.handle()),

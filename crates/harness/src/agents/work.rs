@@ -10,7 +10,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::agents::point::{Point, Which};
 
-/// How often a point is tried that nobody gets to.
+/// How often an unreached point is tried.
 const TRIES: u32 = 4;
 
 /// A folder, and where its workers shall die.
@@ -92,7 +92,7 @@ impl Work {
         }
     }
 
-    /// One that was taken is done, or nobody got to its point and it is tried
+    /// One that was taken is done, or its point was not reached and it is tried
     /// again; the errand if that happened too often.
     pub fn done(&self, missed: Option<Errand>) -> Option<Errand> {
         let mut state = self.state.lock();

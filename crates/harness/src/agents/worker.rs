@@ -20,7 +20,7 @@ use crate::agents::scene::LEAD;
 use crate::agents::tools::with_tools;
 use crate::agents::trap::Trap;
 use crate::crash::stuck;
-use crate::planted::{Bug, Planted};
+use crate::planted::{BuggyStore, PlantedBug};
 
 /// How long the agents may take before they are given up for stuck. They take
 /// less than a second.
@@ -40,7 +40,7 @@ pub struct Orders {
     /// Where it dies, if it does.
     pub point: Option<Point>,
     /// The bug in its store, if there is one.
-    pub bug: Option<Bug>,
+    pub bug: Option<PlantedBug>,
 }
 
 /// The key with which the worker of this number asks.
@@ -102,7 +102,7 @@ async fn live(orders: &Orders) -> Result<()> {
     let store = store(orders).await?;
     let agents = Agents::new(There::at(&orders.address, key(orders.life)));
     let agents = with_tools(agents, &orders.folder);
-    // Nobody waits for those who are taken up again, however often.
+    // No task waits for resumed agents, however often they resume.
     let back_off = Duration::from_millis(1);
     let restarts = RestartPolicy { max_attempts: 100, back_off, max_back_off: back_off };
     let runtime = Runtime::builder(store.clone())
@@ -127,7 +127,7 @@ async fn store(orders: &Orders) -> Result<Arc<dyn Store>> {
     store = Arc::new(Trap::new(store, &orders.folder, orders.point.clone())?);
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
-        store = Arc::new(Planted::new(store, bug, spawner));
+        store = Arc::new(BuggyStore::new(store, bug, spawner));
     }
     // What is late is as the runtime wrote it.
     if let Some(Point::Late(at)) = orders.point {

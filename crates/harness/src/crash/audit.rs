@@ -40,9 +40,9 @@ struct Books {
     written: HashMap<String, usize>,
     /// The unread rows.
     unread: HashMap<RowId, usize, IdHash>,
-    /// Rows that somebody meant to acknowledge or to append.
+    /// Rows that a job meant to acknowledge or to append.
     meant: HashSet<RowId, IdHash>,
-    /// Rows that somebody meant to acknowledge without appending them.
+    /// Rows that a job meant to acknowledge without appending them.
     explicit: HashSet<RowId, IdHash>,
 }
 
@@ -197,7 +197,7 @@ impl Books {
                     let same = key.as_deref().map(|key| *sent.entry(key).or_insert(*message));
                     let row = RowId::from(*message);
                     let state = self.store.message(Owner::Task(*task), *message).await?;
-                    // One that was returned is somebody's to read, too.
+                    // A returned message has a reader, too.
                     let kept = self.unread.contains_key(&row) || self.meant.contains(&row);
                     ensure(kept, "S5.3 no message is lost", || {
                         format!("message {message} to {task} is {state:?}, unread nowhere")

@@ -16,7 +16,7 @@ use crate::crash::ledger::{Entry, Ledger, Telling};
 use crate::crash::mine::{Mine, Side};
 use crate::crash::passing;
 use crate::crash::stuck;
-use crate::planted::{Bug, Planted};
+use crate::planted::{BuggyStore, PlantedBug};
 use crate::rng::Rng;
 
 /// How many programs use the runtime at once.
@@ -34,7 +34,7 @@ pub struct Orders {
     /// The commit that is its last, if one is.
     pub mine: Option<(u64, Side)>,
     /// The bug in its store, if there is one.
-    pub bug: Option<Bug>,
+    pub bug: Option<PlantedBug>,
     /// Whether it says what it notes.
     pub telling: Telling,
     /// What it is there for.
@@ -68,7 +68,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
     }
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
-        store = Arc::new(Planted::new(store, bug, spawner));
+        store = Arc::new(BuggyStore::new(store, bug, spawner));
     }
     let runtime = Runtime::builder(store.clone())
         .kind(&job::kind(ledger.clone()))
@@ -111,7 +111,7 @@ async fn last_record(task: &TaskRef) -> Result<Task> {
     bail!("{} is not there any more", task.id())
 }
 
-/// Stops what would never end, and takes in what comes home until everything
+/// Stops tasks that would never end, and reads the inbox until everything
 /// has ended.
 async fn finish(
     runtime: Runtime,

@@ -9,7 +9,8 @@ use offshoot_runtime::{BodyError, Error, MessageRecipient, Session, TaskRef};
 use crate::crash::job::{Job, Keyed, note_receipts, note_spawn, take_in};
 use crate::crash::ledger::{Entry, Ledger};
 use crate::rng::Rng;
-use crate::world::{RUNS, run};
+use crate::task_script::RUNS;
+use crate::worker_context::run;
 
 /// How many of its latest tasks a program looks after.
 const KNOWN: usize = 64;

@@ -1,5 +1,5 @@
 //! The load: trees of tasks that take steps, write to each other and read
-//! what comes home.
+//! the results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub struct Job {
     pub sleep: Option<u64>,
     /// Whether it asks its owner, and what for.
     pub asks: Option<String>,
-    /// The jobs it sends off.
+    /// The jobs it spawns.
     pub children: Vec<Job>,
     /// How it ends.
     pub end: End,
@@ -100,7 +100,7 @@ async fn perform(cx: Context, job: Job, ledger: Arc<Ledger>) -> Result<u64, Body
         note_spawn(&ledger, &task, None, Some(key))?;
         children.push(task);
     }
-    // The owner may have ended, and then there is nobody to tell. An attempt
+    // The owner may have ended, and then there is no recipient. An attempt
     // that comes later tells the same again, and brothers use the same key.
     if let Ok(receipts) = cx.send(MessageRecipient::Parent, "on it").key("on-it").await {
         let keyed = Keyed { from: Caller::Task(id), to: MessageRecipient::Parent, key: "on-it" };

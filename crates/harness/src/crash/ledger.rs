@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub enum Entry {
     /// A process has opened the store.
     Opened,
-    /// A task was sent off.
+    /// A task was spawned.
     Spawned {
         /// Which.
         id: TaskId,

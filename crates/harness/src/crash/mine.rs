@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 pub enum Side {
     /// Before it is handed to the store.
     Before,
-    /// After it is durable, before anybody is told.
+    /// After it is durable and before it is acknowledged.
     After,
 }
 
@@ -65,12 +65,12 @@ impl StoreWrapper for Mine {
 
 /// Ends the process as `kill -9` does: nothing in it gets to know.
 pub(crate) fn die() -> ! {
-    // Nobody is refused the right to kill himself.
+    // A process may always kill itself.
     let _ = kill_process(getpid(), Signal::KILL);
     std::process::abort()
 }
 
-/// Ends the process once there is an answer; nobody gets it.
+/// Ends the process once there is an answer, which is never delivered.
 pub(crate) fn die_after<T: ClosedResult + Send + Unpin + 'static>(
     answer: StoreFuture<T>,
 ) -> StoreFuture<T> {

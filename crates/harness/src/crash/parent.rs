@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::crash::audit::{Looked, audit};
 use crate::crash::mine::Side;
-use crate::planted::Bug;
+use crate::planted::PlantedBug;
 use crate::rng::Rng;
 use crate::violation::{Checked, Violation};
 
@@ -40,7 +40,7 @@ pub struct Toll {
 
 /// Kills `kills` processes of `program`, and audits what each leaves. Stops at
 /// the first broken promise.
-pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<Bug>) -> Result<Toll> {
+pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<PlantedBug>) -> Result<Toll> {
     let began = Instant::now();
     let mut toll = Toll::default();
     let mut rng = Rng::new(seed);
@@ -100,7 +100,7 @@ fn first_broken(finished: Checked, checked: Checked) -> Option<Violation> {
 struct Killer<'a> {
     program: PathBuf,
     folder: &'a Path,
-    bug: Option<Bug>,
+    bug: Option<PlantedBug>,
 }
 
 impl Killer<'_> {

@@ -2,7 +2,7 @@
 //!
 //! A run with real processes cannot be had again, so what it finds must explain
 //! itself: the task's record, what its process says of it, and what became of
-//! it before. Whoever else lives is named, because a task often waits for
+//! it before. Every other live task is named, because a task often waits for
 //! another.
 
 use std::collections::VecDeque;
@@ -68,7 +68,7 @@ async fn last_events(store: &dyn Store, task: &TaskRef) -> Result<VecDeque<Event
     loop {
         let page = match store.events(Some(session), after, PAGE).await? {
             Ok(page) => page,
-            // What was deleted is told by nobody any more.
+            // A deleted task is no longer reported.
             Err(expired) => {
                 after = expired.oldest;
                 continue;

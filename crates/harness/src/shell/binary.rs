@@ -102,7 +102,7 @@ impl Binary {
         })
     }
 
-    /// Ends calls that hang, so that whoever made them can say so.
+    /// Ends calls that hang, so that their callers can report it.
     pub fn end_hanging(&self) {
         let calls = self.calls.lock();
         for (pid, began) in calls.iter() {

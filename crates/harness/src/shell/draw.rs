@@ -8,7 +8,7 @@ use crate::rng::Rng;
 use crate::shell::errand::{Ending, Errand, Hearing, Hold, Script, Stray, Work, Written};
 use crate::shell::lines::Lines;
 
-/// Where an errand is sent off.
+/// Where an errand is spawned.
 #[derive(Clone, Debug)]
 pub struct Spot {
     /// From which session.
@@ -74,7 +74,7 @@ fn varied(rng: &mut Rng, script: Script) -> Script {
         rng.happens(80).then(|| if rng.happens(500) { Stray::Holding } else { Stray::Apart });
     let ending = match rng.below(100) {
         0..=77 => Ending::Exit(0),
-        // None that means something else to whoever stays with it.
+        // None with another meaning for a waiting driver.
         78..=94 => Ending::Exit(rng.between(20, 99) as i32),
         95..=97 => Ending::Signal(9),
         // Stands for any other; a script that ignores TERM would go on.

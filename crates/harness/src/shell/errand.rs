@@ -1,8 +1,8 @@
-//! One command that is sent off, and what it must do.
+//! One spawned command, and its expected effects.
 //!
 //! Every command writes into a file of its own what it really did: `b` when it
 //! begins, `r <line>` for each line it reads, `e` when it has come to its end.
-//! Nobody but the command writes there, so the file tells what the binary
+//! Only the command writes there, so the file shows what the binary
 //! cannot make up.
 
 use std::fmt::Write;
@@ -13,16 +13,16 @@ use offshoot_client::wire::Restart;
 
 use crate::shell::lines::Lines;
 
-/// A command that is sent off.
+/// A spawned command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errand {
     /// Which, counted in the order in which they are drawn.
     pub number: usize,
     /// The name it is given.
     pub name: Option<String>,
-    /// The session it is sent off from.
+    /// The session that spawns it.
     pub session: String,
-    /// The errand below which it is sent off.
+    /// The errand that spawns it.
     pub parent: Option<usize>,
     /// What becomes of it if the daemon dies.
     pub restart: Restart,
@@ -99,7 +99,7 @@ pub enum Stray {
     Apart,
 }
 
-/// How a script ends if nobody ends it.
+/// How a script ends if no driver ends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// With this code.
@@ -138,7 +138,7 @@ impl Errand {
         }
     }
 
-    /// Which errand a command line is, whoever tells of it.
+    /// The errand of a command line.
     pub fn number_in(argv: &[String], work: &Path) -> Option<usize> {
         argv.iter().find_map(|arg| {
             let name = Path::new(arg).strip_prefix(work).ok()?.to_str()?;

@@ -54,7 +54,7 @@ impl Folder {
         Ok(own)
     }
 
-    /// Keeps it for whoever looks into it.
+    /// Keeps it for inspection.
     pub fn keep(self) -> PathBuf {
         self.root.keep()
     }

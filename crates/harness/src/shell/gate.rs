@@ -12,7 +12,7 @@ const ROOM: usize = 256;
 /// A gate that is open as long as this lives.
 #[derive(Debug)]
 pub struct Gate {
-    // What was written stays readable while somebody holds the pipe.
+    // Written bytes stay readable while the pipe is open.
     _pipe: File,
 }
 
@@ -23,9 +23,9 @@ pub fn put_up(path: &Path) -> io::Result<()> {
 }
 
 impl Gate {
-    /// Opens a gate: whoever comes passes.
+    /// Opens a gate: every arrival passes.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Both ways, so that nobody need wait behind it yet.
+        // Both ways, so that no process need wait behind it yet.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut pipe = File::from(rustix::fs::open(path, flags, Mode::empty())?);
         pipe.write_all(&[b'\n'; ROOM])?;

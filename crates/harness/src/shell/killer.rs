@@ -1,4 +1,4 @@
-//! Whoever kills the daemon, whenever it likes.
+//! The killer of the daemon, which strikes at random moments.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ const LOOK: [&str; 3] = ["tasks", "ls", "--json"];
 pub struct Killer<'a> {
     stage: &'a Stage<'a>,
     rng: Rng,
-    /// Sends off what it wants to hit.
+    /// Spawns the tasks that it wants to hit.
     driver: Driver<'a>,
 }
 

@@ -91,7 +91,7 @@ pub struct Found {
 /// One errand.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// What was sent off.
+    /// The spawned command.
     pub errand: Errand,
     /// When.
     pub begun: Instant,

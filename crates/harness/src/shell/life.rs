@@ -32,7 +32,7 @@ const DRIVERS: usize = 3;
 /// How often it is looked whether a call hangs.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The mark of a task that nobody here knows.
+/// The mark of an unknown task.
 const FOREIGN: &str = "019b0000-0000-7000-8000-000000000000";
 
 /// One data folder and what lives in it.
@@ -155,7 +155,7 @@ impl Life {
         })
     }
 
-    /// Keeps the folder for whoever looks into it, and ends whatever is left.
+    /// Keeps the directory for inspection, and ends all remaining processes.
     pub fn keep(self) -> std::path::PathBuf {
         let left = processes::daemons(self.binary.program()).unwrap_or_default();
         let ours = processes::concerning(&self.folder.work()).unwrap_or_default();

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal};
 /// The variable by which a task's processes are known.
 pub const MARK: &str = "OFFSHOOT_TASK";
 
-/// A process, as it was when somebody looked.
+/// A process, as it was at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
     /// Its number.
@@ -32,7 +32,7 @@ pub fn concerning(folder: &Path) -> io::Result<Vec<Process>> {
     for entry in std::fs::read_dir("/proc")?.flatten() {
         let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
         let Ok(pid) = name.parse() else { continue };
-        // Whoever ends meanwhile is not there.
+        // A process that ends meanwhile is left out.
         let Ok(line) = std::fs::read(entry.path().join("cmdline")) else { continue };
         if name == ours || line.is_empty() {
             continue;
@@ -94,7 +94,7 @@ fn session_of(pid: i32) -> Option<i32> {
     rest.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// Sends a signal; whether somebody was there to get it.
+/// Sends a signal; whether the process existed.
 pub fn signal(pid: i32, signal: Signal) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
 }

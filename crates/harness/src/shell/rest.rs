@@ -13,7 +13,7 @@ use crate::violation::Violation;
 /// depends on it, no pass.
 const PATIENCE: &str = "90s";
 
-/// Lets everything end that nobody stopped, and waits for all. What was
+/// Lets every running command end, and waits for all. What was
 /// stopped must end by itself: its gate stays shut.
 pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
     loop {

@@ -1,4 +1,4 @@
-//! A process that is nobody's task, and that nobody may touch.
+//! A process that belongs to no task, and that the daemon must leave alone.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -8,7 +8,7 @@ use crate::shell::processes::MARK;
 
 /// A process of this harness in a group of its own. It looks as much like one
 /// of the daemon's as a stranger can: it carries the mark of a task of
-/// somebody else.
+/// another owner.
 #[derive(Debug)]
 pub struct Stranger {
     child: Child,

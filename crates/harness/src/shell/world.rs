@@ -78,7 +78,7 @@ pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
             args.extend(["--cursor", cursor]);
         }
         let said = binary.call(&args)?;
-        // Nothing was ever sent off from it.
+        // Nothing was ever spawned from it.
         if said.code == Some(5) {
             return Ok(tasks);
         }

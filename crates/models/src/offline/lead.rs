@@ -10,21 +10,21 @@ use super::figures::{Figures, Survey};
 use super::names::names;
 use super::{Depth, LABEL, Said, calling, folder_of, results, shown, survey, task};
 
-/// How many agents it sends off in one answer.
+/// How many agents it spawns in one answer.
 const AT_ONCE: usize = 16;
 
 /// How a folder stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Stands {
-    /// Nobody was sent off for it.
+    /// No agent was spawned for it.
     New,
-    /// Nobody could be, because of this, and nobody has come home since.
+    /// The spawn was refused for this reason, and no result has arrived since.
     Refused(String),
-    /// Somebody is out.
+    /// An agent is at work.
     Out,
     /// It is counted.
     Counted(Figures),
-    /// Whoever was sent off has counted nothing, because of this.
+    /// Its agent has counted nothing, for this reason.
     Failed(String),
 }
 
@@ -35,7 +35,7 @@ struct Share<'a> {
     stands: Stands,
 }
 
-/// Looks, sends off, and adds up.
+/// Looks, spawns agents, and adds up.
 pub(super) fn lead(call: &Call) -> Said {
     let mut surveys = results(call, "survey");
     let Some(result) = surveys.next() else {
@@ -74,8 +74,8 @@ fn send_off(number: usize, part: &Share<'_>) -> Part {
     calling(&format!("spawn-{number}"), "spawn_agent", &arguments)
 }
 
-/// How each folder stands. Whoever was refused is tried again once somebody has
-/// come home: then there is room.
+/// The state of each directory. A refused spawn is repeated once a result has
+/// arrived, because then there is room.
 fn stand<'a>(call: &Call, folders: &'a [String], names: &'a [String]) -> Vec<Share<'a>> {
     let mut parts: Vec<_> = folders
         .iter()

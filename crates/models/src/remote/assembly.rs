@@ -124,8 +124,7 @@ impl Assembly {
     }
 }
 
-/// More than any call takes: what is told beyond it is a mistake, with which nobody
-/// shall have to reckon.
+/// More tokens than any call takes: a larger count is a mistake of the provider.
 const MOST: u64 = 1 << 40;
 
 fn usage(theirs: &TheirUsage) -> Usage {

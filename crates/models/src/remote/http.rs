@@ -55,7 +55,7 @@ impl Connections {
             reqwest::Client::builder()
                 .tls_backend_preconfigured(tls.clone())
                 .connect_timeout(CONNECT)
-                // A redirect would carry the key to where nobody sent it.
+                // A redirect would carry the key to another address.
                 .redirect(reqwest::redirect::Policy::none())
                 .user_agent(concat!("offshoot/", env!("CARGO_PKG_VERSION")))
         };
@@ -273,7 +273,7 @@ impl Body {
     async fn chunk(&mut self) -> std::result::Result<Option<Bytes>, Lost> {
         let begun = self.events.bytes() > 0;
         let patience = if begun { self.patience.next } else { self.patience.first };
-        // Whoever stops waiting here drops it, and so closes the connection.
+        // Dropping this future drops the response, and so closes the connection.
         let Some(mut response) = self.tail.0.lock().take() else { return Ok(None) };
         let chunk = match timeout(patience, response.chunk()).await {
             Err(_) => return Err(Lost::Silent(patience)),
@@ -291,7 +291,7 @@ impl Body {
 pub(super) enum Lost {
     /// The request is none.
     Unsent(String),
-    /// Nobody was there.
+    /// The server could not be reached.
     Unreached(String),
     /// The connection ended.
     Cut(String),

@@ -1,14 +1,14 @@
 //! Whether every call of a history has its result, right after it.
 //!
 //! rig would invent what is missing and drop what is too much. Both are mistakes
-//! of ours, and a model must not be told of results that nobody made.
+//! of ours, and a model must not receive invented results.
 
 use crate::message::{Message, Part, Role};
 
 /// What is wrong with a history.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Unpaired {
-    /// A call that nobody answered.
+    /// A call without a result.
     #[error("the call {id:?} of {tool} has no result in the message after it")]
     NoResult { id: String, tool: String },
     /// A result of nothing, or a second one.

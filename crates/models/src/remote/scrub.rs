@@ -87,7 +87,7 @@ fn sequence(words: &str) -> Option<usize> {
     }
 }
 
-/// Whether nobody sees the character, so that the key is read around it.
+/// Whether the character is invisible, so that the key is readable around it.
 fn is_blank(character: char) -> bool {
     character.is_whitespace()
         || text::is_unsafe(character)

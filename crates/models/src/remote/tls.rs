@@ -9,7 +9,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 /// What a connection is made with. Nothing is set for the whole process, so a
 /// program that embeds Offshoot may use rustls as it likes. On a machine without
-/// certificates nobody is trusted, and addresses without TLS still work.
+/// certificates no server is trusted, and addresses without TLS still work.
 pub(super) fn config() -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let builder = || {

@@ -153,7 +153,7 @@ impl<W: HttpWire> Transport<W> for Undocumented {
 
 fn openai(address: &str) -> OpenAIConfig {
     let mut dialect: Dialect = OPENAI;
-    // Whoever asks for a form of the answer gets it, tools or not.
+    // A schema of the answer applies with and without tools.
     dialect.quirks.response_format_with_tools = true;
     OpenAIConfig::with_key(&dialect, "").with_base_url(address).with_auth(Auth::OptionalBearer)
 }

@@ -154,7 +154,7 @@ fn a_model_that_is_open_is_shared_by_all_who_have_its_key() {
     assert!(!Arc::ptr_eq(&first, &open("openai/n", "a")));
     let gone = Arc::downgrade(&first);
     drop(first);
-    assert!(gone.upgrade().is_none(), "a key is kept by nobody");
+    assert!(gone.upgrade().is_none(), "no key is kept");
 }
 
 #[test]

@@ -154,7 +154,7 @@ async fn a_notice_comes_after_all_results() {
         let world = World::of(language, [language.reply(&thinking()), language.reply(&[])]).await;
         let first = call(vec![Message::user("go")]);
         let mut next = after(first.clone(), world.ask(first).await.unwrap());
-        // Whoever puts it into the message of the results, even before them.
+        // Text in the message of the results, even before them.
         let results = next.messages.len() - 2;
         Arc::make_mut(&mut next.messages)[results].parts.insert(0, Part::text("a notice"));
         world.ask(next).await.unwrap();

@@ -42,12 +42,13 @@ const SILENCE: Duration = Duration::from_secs(2);
 Examples:
   git diff | offshoot run 'Write a commit message for this.'
   offshoot run --continue 'And shorter?'
-  offshoot run --model offline/survey 'What is in this folder?'   # needs no key
+  offshoot run --model offline/survey 'What is in this directory?'   # no key
 
 Output: the agent's answer goes to the standard output, progress and errors go
 to the standard error. The run ends when the agent and all its children have
-ended. Ctrl-C stops the agent; a second Ctrl-C stops it at once. If this command
-ends in another way, the agent keeps running: see `offshoot tasks wait`.
+ended. Ctrl-C stops an agent that this command started; a second Ctrl-C stops it
+at once. If this command ends in another way, the agent keeps running: see
+`offshoot tasks wait`.
 
 Approvals: an agent asks before it changes a file or runs a command. At a
 terminal you answer in place, or elsewhere with `offshoot approve` and `offshoot
@@ -232,7 +233,7 @@ impl Run {
         }
         if task.is_empty() {
             return Err(CliError::usage("the prompt is missing")
-                .hint("offshoot run 'What is in this folder?'"));
+                .hint("offshoot run 'What is in this directory?'"));
         }
         Ok(task)
     }

@@ -29,7 +29,7 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     }
     let line = said.out.lines().find(|line| line.starts_with("review")).unwrap();
     assert!(line.contains("project") && line.contains("no") && line.contains("plan"), "{line}");
-    // What holds unless somebody says otherwise.
+    // The default profile.
     let lead = said.out.lines().find(|line| line.starts_with("lead ")).unwrap();
     assert!(lead.contains(" ask (--mode) ") && !lead.contains("auto"), "{lead}");
     for broken in ["odd.md", "there is no field", "loop: "] {
@@ -45,9 +45,9 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     let nowhere = world.run(&["agents", "ls", "not-there"]);
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
     assert!(nowhere.err.contains("not-there is not a directory"), "{nowhere:?}");
-    let missing = world.run(&["agents", "show", "nobody"]);
+    let missing = world.run(&["agents", "show", "missing"]);
     assert_eq!(missing.code, 5, "{missing:?}");
-    assert!(missing.err.contains("there is no profile \"nobody\""), "{missing:?}");
+    assert!(missing.err.contains("there is no profile \"missing\""), "{missing:?}");
     assert!(!missing.err.contains("odd.md") && !missing.err.contains("loop: "), "{missing:?}");
     assert!(missing.err.contains("others cannot be read; offshoot"), "{missing:?}");
     // One of its name that cannot be read is.
@@ -58,7 +58,7 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
 }
 
 #[test]
-fn a_rule_about_a_tool_that_is_not_here_is_told_to_whoever_relies_on_it() {
+fn a_rule_about_a_missing_tool_is_reported() {
     let (world, model) = (World::new(), Model::saying(["Done."]));
     profile(&world, "safe.md", "---\nname: safe\ndeny: [Bash, run_command(git push)]\n---\nGo.\n");
     let idle = "the rule \"deny Bash\" is about nothing: there is no tool \"Bash\" here";
@@ -82,7 +82,7 @@ fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
         (model.asked()[0].body.to_string().contains("Obey the folder."), said.err)
     };
     let (obeys, told) = heard(&[]);
-    assert!(!obeys && told.contains("the profile lead of this folder is not used"), "{told}");
+    assert!(!obeys && told.contains("the profile lead of this directory is not used"), "{told}");
     assert!(heard(&["--profile", "lead"]).0);
     world.done(&["trust"]);
     assert!(heard(&[]).0);
@@ -93,7 +93,7 @@ fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
     let world = World::new();
     profile(&world, "review.md", REVIEW);
     let model = |world: &World| world.json(&["agents", "show", "review"])["model"].clone();
-    assert_eq!(model(&world), json!(null), "what nobody trusts says no model");
+    assert_eq!(model(&world), json!(null), "an untrusted profile sets no model");
     let said = world.done(&["trust"]);
     assert!(
         said.contains("is trusted with these profiles:\n") && said.contains("review"),
@@ -141,9 +141,9 @@ fn an_agent_is_made_of_the_profile_that_is_named_and_stays_so() {
         let args: Vec<&str> = ["run", "--session", "s"].iter().chain(args).copied().collect();
         model.run(&world, &args)
     };
-    let said = run(&["--profile", "nobody", "Do it."]);
+    let said = run(&["--profile", "missing", "Do it."]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("there is no profile \"nobody\""), "{said:?}");
+    assert!(said.err.contains("there is no profile \"missing\""), "{said:?}");
     let said = run(&["--profile", "odd", "Do it."]);
     assert!(said.code == 2 && said.err.contains("there is no field"), "{said:?}");
     let said = run(&["--budget", "-1usd", "Do it."]);
@@ -199,6 +199,6 @@ fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
     assert!(said.err.contains("to go on with a conversation is for a person"), "{said:?}");
     let masked = run.replace("--session t", "--session u");
     let said = sends(&format!("env -u OFFSHOOT_TASK {masked}"));
-    assert!(said.err.contains("cannot have agents act more freely"), "{said:?}");
+    assert!(said.err.contains("cannot give an agent more permissions"), "{said:?}");
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
 }

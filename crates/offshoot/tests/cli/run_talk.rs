@@ -125,7 +125,7 @@ fn one_that_goes_on_for_a_child_of_the_lead_is_not_talked_to() {
     model.done(&world, &["run", "--session", "s", "Lead."]);
     model.done(&world, &["run", "--session", "t", "Other."]);
     let ants = world.json(&["--session", "s", "tasks", "show", "lead/ants"]);
-    // Its parent has ended, so whoever goes on for it stands at the top.
+    // Its parent has ended, so the task that continues it has no parent.
     world.done(&["--session", "s", "tasks", "send", ants["id"].as_str().unwrap(), "Again."]);
     let tasks = &world.json(&["--session", "s", "tasks", "ls", "--all"])["tasks"];
     assert_eq!(tasks.as_array().unwrap().len(), 3, "{tasks}");
@@ -144,7 +144,7 @@ fn s10_4_a_conversation_is_gone_on_with_when_its_first_task_is_no_longer_kept() 
         let tasks = all["tasks"].as_array().unwrap().clone();
         tasks.iter().all(|task| task["ended_at"].is_string()).then_some(tasks)
     };
-    // Nobody waits for the second one: so it is kept for longer.
+    // No command waits for the second task, so it is kept for longer.
     while ended().is_none() {}
     world.expire(week_ahead(), |_| ());
     let kept = ended().unwrap();

@@ -36,14 +36,14 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn s4_4_whoever_begins_a_session_at_the_same_time_speaks_to_the_same_agent() {
+fn s4_4_concurrent_first_runs_of_a_session_share_one_agent() {
     let (world, model) = (World::new(), Model::new(|_| says("Well.")));
     at_once(&world, &model, ["Four.", "One.", "Three.", "Two."]);
     assert_eq!(said_so_far(&world, &model), ["Four.", "Last.", "One.", "Three.", "Two."]);
 }
 
 #[test]
-fn s4_4_whoever_goes_on_at_the_same_time_goes_on_with_the_same_conversation() {
+fn s4_4_concurrent_runs_continue_one_conversation() {
     let (world, model) = (World::new(), Model::new(|_| says("Well.")));
     model.done(&world, &["run", "--session", "s", "First."]);
     at_once(&world, &model, ["Four.", "One.", "Three.", "Two."]);
@@ -70,7 +70,7 @@ fn s4_2_a_result_that_a_stopped_agent_left_is_told_to_the_one_that_goes_on() {
     world.done(&wait);
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
     world.run(&["--session", "s", "tasks", "wait", "lead"]);
-    // Whoever has seen it does not know it in the conversation's place.
+    // The conversation does not know the result that a person has seen.
     world.done(&wait);
     for _ in 0..2 {
         model.done(&world, &["run", "--session", "s", "Well?"]);

@@ -1,4 +1,4 @@
-//! Whatever was acknowledged is there, once, and is what was sent off.
+//! Every acknowledged task exists once and is the one that was spawned.
 
 use hashbrown::HashMap;
 use offshoot_client::wire::Task;
@@ -9,8 +9,8 @@ use crate::shell::world::World;
 use crate::violation::{Checked, Violation, ensure};
 
 const THERE: &str = "what was acknowledged is there";
-const ONCE: &str = "what was sent off once is there once";
-const SAME: &str = "a task is what was sent off";
+const ONCE: &str = "a task that was spawned once exists once";
+const SAME: &str = "a task is the one that was spawned";
 
 /// Checks every errand, and that there is nothing else.
 pub fn check(books: &Books, world: &World, found: &mut Findings) {
@@ -20,7 +20,7 @@ pub fn check(books: &Books, world: &World, found: &mut Findings) {
         let entry = number.and_then(|number| books.entry(number));
         found.take(
             *number,
-            ensure(entry.is_some(), SAME, || format!("nobody sent off {}", task.id)),
+            ensure(entry.is_some(), SAME, || format!("no driver spawned {}", task.id)),
         );
         if let Some(entry) = entry {
             found.take(*number, same(books, entry, task));

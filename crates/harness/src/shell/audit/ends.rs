@@ -69,7 +69,7 @@ impl Story<'_> {
                 ensure(self.can_fail(outcome), TRUE, || format!("it cannot fail so: {outcome:?}"))
             }
             State::Cancelled => ensure(self.can_stop(outcome), STOPPED, || {
-                format!("nobody stopped it or one above it: {outcome:?}")
+                format!("no driver stopped it or one above it: {outcome:?}")
             }),
             State::Lost => self.check_loss(),
             State::Queued | State::Running | State::Waiting => {
@@ -97,7 +97,7 @@ impl Story<'_> {
     }
 
     /// Whether it can have been stopped so: because its daemon was asked to
-    /// end, because one above it did not complete, or by somebody, perhaps with
+    /// end, because one above it did not complete, or by a driver, perhaps with
     /// its session.
     fn can_stop(&self, outcome: &Outcome) -> bool {
         let (books, number) = (self.books, self.entry.errand.number);
@@ -134,13 +134,13 @@ impl Story<'_> {
         self.books.kills_until(self.entry.begun, ended.unwrap_or(Timestamp::MIN))
     }
 
-    /// How it ends if nobody ends it.
+    /// How it ends if no driver ends it.
     fn natural(&self) -> Option<Ending> {
         self.entry.errand.script().map(|script| script.ending)
     }
 }
 
-/// Whoever stayed with it was told its end.
+/// A driver that waited for it received its end.
 fn as_told(entry: &Entry, task: &Task) -> Checked {
     let (Spawned::Attached { code, whole }, Some(outcome)) = (&entry.spawned, &task.outcome) else {
         return Ok(());

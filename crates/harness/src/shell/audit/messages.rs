@@ -34,7 +34,7 @@ fn sound(entry: &Entry, attempt: &Attempt) -> Checked {
     for (at, line) in attempt.read.iter().enumerate() {
         let place = entry.messages.iter().position(|message| message.text == *line);
         let Some(place) = place else {
-            return Err(Violation::new(ONCE, format!("nobody sent {line:?}")));
+            return Err(Violation::new(ONCE, format!("no driver sent {line:?}")));
         };
         let again = attempt.read[..at].contains(line);
         ensure(!again, ONCE, || format!("{line:?} was read twice"))?;
@@ -47,7 +47,7 @@ fn sound(entry: &Entry, attempt: &Attempt) -> Checked {
     Ok(())
 }
 
-/// Everything that was acknowledged before anybody closed the input was read.
+/// Every message acknowledged before the input was closed was read.
 /// What an attempt before the last took is not given to the next.
 fn all(entry: &Entry, effects: &Effects) -> Checked {
     if effects.attempts.len() != 1 {

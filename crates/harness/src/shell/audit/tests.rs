@@ -223,19 +223,19 @@ fn a_missing_task_is_found() {
 
 #[test]
 fn a_task_that_is_there_twice_is_found() {
-    finds("what was sent off once is there once", |stage| {
+    finds("a task that was spawned once exists once", |stage| {
         let (number, mut task) = stage.world.tasks[PARENT].clone();
         task.id = "another".into();
         stage.world.tasks.push((number, task));
     });
-    finds("what was sent off once is there once", |stage| {
+    finds("a task that was spawned once exists once", |stage| {
         stage.world.tasks.push(stage.world.tasks[PARENT].clone());
     });
 }
 
 #[test]
 fn a_task_that_is_not_what_was_sent_off_is_found() {
-    let promise = "a task is what was sent off";
+    let promise = "a task is the one that was spawned";
     finds(promise, |stage| stage.task(READER).lineage.parent = None);
     finds(promise, |stage| stage.task(READER).session = "b1".into());
     finds(promise, |stage| stage.task(READER).name = Some("other".into()));
@@ -367,7 +367,7 @@ fn what_must_end_is_what_an_acknowledged_stop_covers() {
     assert!(!stage.books.must_end(READER));
     let stop = stage.ask(40);
     stage.books.entries[PARENT].stops.push(Ask { acknowledged: None, ..stop });
-    assert!(!stage.books.must_end(READER), "nobody said that it would stop");
+    assert!(!stage.books.must_end(READER), "no driver asked it to stop");
     stage.books.entries[PARENT].stops.push(stop);
     assert!(stage.books.must_end(READER), "it is below what was stopped");
     assert!(!stage.books.must_end(LOST));

@@ -150,7 +150,7 @@ impl Driver<'_> {
 }
 
 /// How the output of an errand must begin, as far as that is known: of two
-/// streams nobody knows which comes first, and an attempt before the last may
+/// streams the order is unknown, and an attempt before the last may
 /// have been cut anywhere.
 fn begins_with(errand: &Errand) -> Option<Vec<u8>> {
     let script = errand.script().filter(|_| errand.restart == Restart::Never)?;

@@ -15,7 +15,7 @@ use crate::shell::ledger::{Entry, Spawned};
 use crate::shell::output::{Output, Streams};
 use crate::violation::{Checked, Violation};
 
-/// What a spawn may be refused for: its owner ends while it is sent off.
+/// Why a spawn may be refused: its owner ends during the spawn.
 const REFUSALS: [Code; 2] = [Code::OwnerClosed, Code::Ended];
 
 impl Driver<'_> {
@@ -26,7 +26,7 @@ impl Driver<'_> {
         self.send_off(&errand)
     }
 
-    /// Sends off a flood, and goes on while it is written.
+    /// Spawns a flood, and goes on while it is written.
     pub fn spawn_flood(&mut self) -> Result<()> {
         let spot = Spot { parent: None, ..self.spot() };
         let rng = &mut self.rng;
@@ -46,7 +46,7 @@ impl Driver<'_> {
             Heard::Done => {
                 if let Some(task) = self.stage.read::<Task>(&said, Some(number)) {
                     let id = task.id.clone();
-                    self.history(number, format!("sent off as {id}"));
+                    self.history(number, format!("spawned as {id}"));
                     self.stage.ledger.note(number, |entry| {
                         entry.spawned = Spawned::Detached { id, at: said.ended };
                     });
@@ -67,7 +67,7 @@ impl Driver<'_> {
             if let Work::Script(script) = &mut errand.work
                 && script.hold == Hold::Input
             {
-                // Nobody would know whom to write to.
+                // Its handle would be unknown.
                 script.hold = Hold::Nothing;
             }
             errand
@@ -75,7 +75,7 @@ impl Driver<'_> {
         let number = errand.number;
         let args = self.prepare(&errand)?;
         if errand.waits() {
-            // Whoever stays cannot open it meanwhile.
+            // A waiting driver cannot open it meanwhile.
             let entry = self.stage.ledger.with(|books| books.entry(number).cloned());
             entry.map_or(Ok(()), |entry| self.stage.open_gate(&entry))?;
         }
@@ -121,7 +121,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Where the next one is sent off.
+    /// Where the next one is spawned.
     fn spot(&mut self) -> Spot {
         let session = self.rng.pick(&self.stage.sessions).cloned().unwrap_or_default();
         let parent = self.rng.happens(300).then(|| {

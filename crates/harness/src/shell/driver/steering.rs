@@ -56,7 +56,7 @@ impl Driver<'_> {
         if self.rng.happens(500) {
             args.extend(["--grace", &grace]);
         }
-        // Whoever ends meanwhile was asked all the same.
+        // One that ends meanwhile was asked all the same.
         let begun = std::time::Instant::now();
         self.stage.ledger.note(number, |entry| {
             entry.history.push((begun, "is asked to stop".into()));
@@ -84,7 +84,7 @@ impl Driver<'_> {
         }
         let args = ["sessions", "cancel", "--json", &session, "--reason", "a driver's whim"];
         let said = self.stage.call(&args)?;
-        // Nobody has sent anything off from it yet.
+        // Nothing was spawned from it yet.
         let heard = self.hear(&said, None, &[Code::NotFound]);
         if !matches!(heard, Heard::Refused) {
             let ask = Ask::of(&said);

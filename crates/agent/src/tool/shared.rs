@@ -1,0 +1,118 @@
+//! The state that all agents of a process share.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use offshoot_core::{SessionId, text};
+use offshoot_models::{Gate, Model, Prices};
+
+use super::{Dialects, Tool, ToolCache, ToolSource};
+use offshoot_worktree::Worktrees;
+
+use crate::brief::Brief;
+use crate::budget::Reservations;
+use crate::clock::Clocks;
+use crate::delta::Deltas;
+use crate::grants::StandingGrants;
+use crate::model_source::{ModelSource, ModelUnavailable};
+use crate::profile::{Profile, ProfileSource, ProfileUnavailable};
+
+/// How far agents may go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How many answers of its model an agent may take.
+    pub steps: u64,
+    /// How long an agent may take, if that is limited.
+    pub time: Option<Duration>,
+    /// How many agents that an agent has sent off may be alive.
+    pub children: usize,
+    /// How many agents may ever be sent off below one that nobody has sent off,
+    /// those that have ended included.
+    pub tree: u64,
+    /// How many Unicode scalars of a result enter a conversation.
+    pub allowance: usize,
+    /// How many Unicode scalars of what a tool returns enter it.
+    pub tool_result: usize,
+    /// How long a call of a tool may take that does not say that it takes long.
+    pub tool_span: Duration,
+    /// How long a call waits for an approval. It is denied after that.
+    pub approval: Duration,
+    /// How often a model is asked for the same answer.
+    pub tries: u32,
+    /// How many turns in a row an agent takes because something came home,
+    /// without anybody speaking to it, before it waits for everything.
+    pub wakes: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            steps: 200,
+            time: None,
+            children: 64,
+            tree: 1_000,
+            allowance: offshoot_core::DEFAULT_ALLOWANCE,
+            tool_result: 16_000,
+            tool_span: Duration::from_secs(600),
+            approval: Duration::from_secs(24 * 60 * 60),
+            tries: 6,
+            wakes: 8,
+        }
+    }
+}
+
+/// What an agent's loop and tools get at.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentShared {
+    pub(crate) models: Arc<dyn ModelSource>,
+    pub(crate) tools: Vec<Arc<dyn Tool>>,
+    /// Where agents find further tools.
+    pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
+    /// The tools of agents that want nothing of their own, made once.
+    pub(crate) tool_cache: ToolCache,
+    /// The dialects that agents can have.
+    pub(crate) dialects: Dialects,
+    pub(crate) limits: Limits,
+    pub(crate) prices: Prices,
+    pub(crate) deltas: Deltas,
+    /// Where profiles are found, if there are any.
+    pub(crate) profiles: Option<Arc<dyn ProfileSource>>,
+    /// The standing grants.
+    pub(crate) grants: StandingGrants,
+    /// Where the worktrees of isolated agents are, if there is a place.
+    pub(crate) worktrees: Option<Worktrees>,
+    /// The reservations of model calls in progress.
+    pub(crate) reservations: Reservations,
+    /// The clocks of agents whose time is limited.
+    pub(crate) clocks: Clocks,
+}
+
+impl AgentShared {
+    /// The profile of this name for agents that work in this folder.
+    pub(crate) fn profile(
+        &self,
+        name: &str,
+        folder: Option<&Path>,
+    ) -> Result<Arc<Profile>, ProfileUnavailable> {
+        match &self.profiles {
+            Some(profiles) => profiles.find(name, folder),
+            None => {
+                let name = text::cut(name, 80).into_owned();
+                Err(ProfileUnavailable::Unknown { name, known: "none".to_owned() })
+            }
+        }
+    }
+
+    /// The model of an agent of this session, and the gate before it.
+    pub(crate) fn model(
+        &self,
+        brief: &Brief,
+        session: SessionId,
+    ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
+        match &brief.endpoint {
+            Some(began) => self.models.find_at(&brief.model, session, began),
+            None => self.models.find(&brief.model, session),
+        }
+    }
+}

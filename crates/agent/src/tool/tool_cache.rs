@@ -1,0 +1,48 @@
+//! The cache of the tools of agents.
+
+use std::sync::{Arc, OnceLock};
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+
+use super::Toolbox;
+
+/// The tools of agents, made once and shared. An agent that waits keeps only what
+/// was made for it alone.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolCache(pub(crate) Arc<CachedTools>);
+
+#[derive(Debug)]
+pub(crate) struct CachedTools {
+    /// For agents that have every tool of their place, by dialect and place.
+    pub(crate) whole: Box<[[OnceLock<PlaceTools>; 4]]>,
+    /// For the others.
+    pub(crate) shaped: Mutex<HashMap<ToolShape, Arc<Toolbox>>>,
+}
+
+impl ToolCache {
+    /// An empty cache for so many dialects.
+    pub(crate) fn new(dialects: usize) -> Self {
+        let whole = (0..dialects).map(|_| Default::default()).collect();
+        Self(Arc::new(CachedTools { whole, shaped: Mutex::default() }))
+    }
+}
+
+/// The difference between an agent's tools and all tools of its place.
+#[derive(Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct ToolShape {
+    pub(crate) place: usize,
+    /// The position of the dialect among the registered ones.
+    pub(crate) dialect: usize,
+    /// The tools that the agent is not offered.
+    pub(crate) lacks: Box<[Arc<str>]>,
+    /// The profiles that the agent can choose from, as a text.
+    pub(crate) profiles: Box<str>,
+}
+
+/// The tools of a place, and the system prompt of an agent without its own.
+#[derive(Clone, Debug)]
+pub(crate) struct PlaceTools {
+    pub(crate) tools: Arc<Toolbox>,
+    pub(crate) system: Arc<str>,
+}

@@ -1,0 +1,24 @@
+//! A descriptor of a process, which tells when the process ends.
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// A process held by a descriptor: its number is not given away meanwhile.
+#[derive(Debug)]
+pub(crate) struct ProcessWatch(AsyncFd<OwnedFd>);
+
+impl ProcessWatch {
+    /// Must be called within Tokio.
+    pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
+        #[expect(deprecated, reason = "an owned descriptor is what the unsafe successor demands")]
+        AsyncFd::with_interest(descriptor, Interest::READABLE).map(Self)
+    }
+
+    /// Resolves once the process has ended.
+    pub(crate) async fn gone(&self) {
+        let _ = self.0.readable().await;
+    }
+}
