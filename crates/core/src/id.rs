@@ -123,6 +123,10 @@ id! {
     RunId
 }
 id! {
+    /// Identifies a cancel of several tasks.
+    SweepId
+}
+id! {
     /// Identifies a process that executes tasks.
     WorkerId
 }

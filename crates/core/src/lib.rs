@@ -46,7 +46,7 @@ pub use digest::{DEFAULT_ALLOWANCE, digest};
 pub use event::{Change, Cursor, Event};
 pub use history::{Block, BlockKind};
 pub use id::{
-    IdHash, IdHasher, MessageId, ParseIdError, RowId, RunId, SessionId, TaskId, WorkerId,
+    IdHash, IdHasher, MessageId, ParseIdError, RowId, RunId, SessionId, SweepId, TaskId, WorkerId,
 };
 pub use inbox::{Row, RowBody};
 pub use limits::{Retention, Sizes, TooLarge};

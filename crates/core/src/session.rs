@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::cancel::Cancel;
-use crate::id::{RunId, SessionId, TaskId};
+use crate::id::{RunId, SessionId, SweepId, TaskId};
 use crate::lineage::{Owner, Space};
 use crate::name::Name;
 use crate::task::Task;
@@ -45,6 +45,10 @@ pub struct SessionBusy {
 /// so that a crash cannot lose it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sweep {
+    /// Tells this sweep from an equal one that begins at the same moment. None in records
+    /// of versions without ids of sweeps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<SweepId>,
     /// Who cancels, and why.
     pub cancel: Cancel,
     /// The cancelled tasks.
@@ -149,7 +153,7 @@ mod tests {
         let at = Stamp::from_millis(2);
         let cancel =
             Cancel { by: Canceller::Host, reason: "enough".into(), at, grace: DEFAULT_GRACE };
-        session.sweeps.push(Sweep { cancel, reach: SweepScope::Everything });
+        session.sweeps.push(Sweep { id: None, cancel, reach: SweepScope::Everything });
         assert!(!session.takes_tasks());
         let removing = session.remove(0, at).unwrap();
         assert!(removing.is_removing() && !removing.takes_tasks());

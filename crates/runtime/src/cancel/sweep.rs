@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use hashbrown::HashSet;
 use offshoot_core::{
-    Cancel, Change, IdHash, Owner, RunId, SessionId, Sweep, SweepScope, Task, TaskId, TooLarge,
+    Cancel, Change, IdHash, Owner, RunId, SessionId, Sweep, SweepId, SweepScope, Task, TaskId,
+    TooLarge,
 };
 use offshoot_store::{Batch, CommitError, Conflict, StoreError, TaskQuery, TaskScope, Write};
 use tokio::sync::oneshot;
@@ -84,7 +85,8 @@ impl SweepRequest {
             at: engine.now(),
             grace: self.grace.unwrap_or(engine.config.grace),
         };
-        let sweep = Sweep { cancel, reach };
+        let id = SweepId::mint(cancel.at, engine.world.random());
+        let sweep = Sweep { id: Some(id), cancel, reach };
         let (sender, receiver) = oneshot::channel();
         let (runner, session) = (engine.clone(), self.session);
         engine.world.spawn(async move {

@@ -1,11 +1,12 @@
 //! Cancels of several tasks: a session, a run, the children of a task.
 
 use offshoot_core::{Phase, RunId, Stamp, TaskState};
-use offshoot_runtime::Context;
-use offshoot_store::InjectedFault;
+use offshoot_runtime::{Context, Runtime};
+use offshoot_store::{InjectedFault, Memory, Store};
 
 use crate::support::{
-    CommitFaults, CommitFilter, Done, Gate, end_of, obedient, returns, session, settle_down,
+    CommitFaults, CommitFilter, Done, Gate, LateAnswer, LateStore, VirtualWorld, end_of, obedient,
+    returns, session, settle_down,
 };
 
 #[tokio::test]
@@ -123,4 +124,31 @@ async fn s6_4_a_sweep_of_many_tasks_takes_few_commits() {
     }
     assert_eq!(session.cancel("all out").await.unwrap(), MANY);
     assert!(cancels.met() <= MANY / 100, "{} commits", cancels.met());
+}
+
+#[tokio::test(start_paused = true)]
+async fn s6_5_the_end_of_a_cancel_ends_no_equal_cancel_of_the_same_moment() {
+    let memory = Memory::new();
+    let late = LateStore::on(&memory);
+    let runtime = Runtime::builder(late.store()).environment(VirtualWorld::at(1_000));
+    let runtime = runtime.open().await.unwrap();
+    runtime.recovered().await;
+    let session = runtime.session("main").await.unwrap();
+    session.spawn_ephemeral(obedient).await.unwrap();
+    // Both are durable and look for their tasks.
+    late.keep_lists_back(2);
+    let sweeps = [session.clone(), session.clone()]
+        .map(|session| tokio::spawn(async move { session.cancel("it shall go").await }));
+    late.kept_back().await;
+    late.kept_back().await;
+    late.answer(LateAnswer::Truth);
+    settle_down().await;
+    let record = memory.session(session.id()).await.unwrap().unwrap();
+    assert_eq!(record.sweeps.len(), 1, "{record:?}");
+    late.answer(LateAnswer::Truth);
+    for sweep in sweeps {
+        sweep.await.unwrap().unwrap();
+    }
+    let record = memory.session(session.id()).await.unwrap().unwrap();
+    assert_eq!(record.sweeps, []);
 }

@@ -243,7 +243,7 @@ impl Scenario {
         }
         session.seq += 1;
         let reach = SweepScope::ChildrenOf(self.lead.id());
-        session.sweeps.push(Sweep { cancel: (*cancel(self.at)).clone(), reach });
+        session.sweeps.push(Sweep { id: None, cancel: (*cancel(self.at)).clone(), reach });
         Some(self.batch().write(Write::PutSession(Box::new(session), Change::SweepBegan)))
     }
 

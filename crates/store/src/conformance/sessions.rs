@@ -1,6 +1,6 @@
 //! Sessions: found, unique, and changed one record at a time.
 
-use offshoot_core::{Change, Cursor, Name, Session, Space, Sweep, SweepScope};
+use offshoot_core::{Change, Cursor, Name, Session, Space, Sweep, SweepId, SweepScope};
 
 use super::fixture::WorkerLimit;
 use super::world::{StoreWorld, cancel};
@@ -11,7 +11,8 @@ fn next(world: &StoreWorld, session: &Session) -> Session {
     let mut next = session.clone();
     next.seq += 1;
     let cancel = (*cancel(world.now())).clone();
-    next.sweeps.push(Sweep { cancel, reach: SweepScope::Everything });
+    let id = Some(SweepId::mint(world.now(), u128::from(next.seq)));
+    next.sweeps.push(Sweep { id, cancel, reach: SweepScope::Everything });
     next
 }
 

@@ -145,6 +145,6 @@ pub(super) async fn preconditions_are_judged_against_the_state_before_the_batch(
 fn sweep(world: &StoreWorld, session: &Session, reach: SweepScope) -> Session {
     let mut next = session.clone();
     next.seq += 1;
-    next.sweeps.push(Sweep { cancel: (*cancel(world.now())).clone(), reach });
+    next.sweeps.push(Sweep { id: None, cancel: (*cancel(world.now())).clone(), reach });
     next
 }
