@@ -7,6 +7,8 @@ mod aimock;
 mod architecture;
 mod command;
 mod component;
+#[cfg(test)]
+mod dependencies;
 mod executable;
 mod harness;
 mod invocation;

@@ -32,7 +32,7 @@ use crate::conversation::entry::{Continuation, Entry, Fork};
 use crate::conversation::{Closing, Conversation, ResultMode, Tail, estimate, history};
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
-use crate::notice::envelope;
+use crate::notice::{Notice, NoticeKind};
 use crate::tool::AgentShared;
 use crate::tool::Toolbox;
 use crate::worktree::{self, Tree};
@@ -224,7 +224,8 @@ impl AgentLoop {
                     it had a result. Find out before you repeat it.";
         let mut entries = Vec::new();
         if let Tail::Calls(calls) = self.conversation.tail() {
-            entries.extend(calls.iter().map(|call| Entry::Result(without_output(call, text))));
+            entries
+                .extend(calls.iter().map(|call| Entry::Result(without_output(call, text).into())));
         }
         entries.push(Entry::Continuation(Continuation { by: self.cx.id() }));
         self.commit(entries, None, &[]).await
@@ -281,7 +282,7 @@ impl AgentLoop {
             (self.brief.context, self.cx.lineage().parent)
         {
             entries.push(Entry::Fork(Fork { task, from, blocks }));
-            entries.push(Entry::Notice { text: forked(self.cx.handle()) });
+            entries.push(Entry::Notice(forked(self.cx.handle())));
         }
         entries.push(Entry::User { text: self.brief.task.clone(), images: Vec::new() });
         let is_fork = entries.len() > 1;
@@ -373,11 +374,11 @@ fn has_same_amounts(one: &[CounterChange], other: &[CounterChange]) -> bool {
 
 /// The notice between the parent's conversation and a forked agent's own task,
 /// which the model would otherwise read as one user's messages.
-fn forked(handle: &str) -> String {
+fn forked(handle: &str) -> Notice {
     let text = format!(
         "What stands above was said to the agent that has spawned you. You are now another one, \
          {handle}: what was asked there is for that one to do, and what was said there is what you \
          know. What follows is your task, and nothing else is."
     );
-    envelope("fork", &[("task", handle)], &text)
+    Notice::new(NoticeKind::Fork, &[("task", handle)], &text)
 }

@@ -201,7 +201,7 @@ pub(crate) async fn toolbox(
     let place = Place::of(cx);
     let choice =
         match place.may_spawn && !is_provided(shared, SPAWN) && offers(shared, brief, SPAWN) {
-            true => spawn_agent::profiles(shared, brief).await,
+            true => spawn_agent::profiles(shared, cx, brief).await,
             false => Choice::default(),
         };
     let tools = place.offered(shared, (brief, dialect), choice);

@@ -24,8 +24,8 @@ fn in_use() -> usize {
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// Runs so many tasks to their ends, whose results nobody takes. The bytes in
-/// use then.
+/// Runs so many tasks to their ends without reading their results, and returns the bytes
+/// in use then.
 async fn run(session: &Session, many: usize, request: impl Fn() -> TaskRequest) -> usize {
     for _ in 0..many / AT_ONCE {
         let tasks = (0..AT_ONCE).map(|_| async {

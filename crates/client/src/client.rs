@@ -1,4 +1,4 @@
-//! The client: asks the daemon of a place, whichever lives there now.
+//! The client: sends requests to the daemon of a data directory.
 
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -14,14 +14,14 @@ use crate::start::wait::{StartupWait, WaitMessage};
 use crate::start::{Ready, Start};
 use crate::wire::{Code, Hello, Reply, Request, Takeover, WaitTasks};
 
-/// How often a request is sent again because the daemon went away, and a daemon
-/// started again because it ended before it was ready.
+/// The most tries of a request whose daemon went away, and of starting a daemon that
+/// ended before it was ready.
 const TRIES: u32 = 5;
 
-/// How many connections are kept for the next requests.
+/// The most idle connections that are kept.
 const KEPT: usize = 4;
 
-/// Asks the daemon of a place, and starts it if it must.
+/// Sends requests to the daemon of a data directory, and starts the daemon if needed.
 #[derive(Debug)]
 pub struct Client {
     dir: DaemonDir,
@@ -32,31 +32,33 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of this place. Nothing is connected yet.
+    /// A client of this directory. It does not connect yet.
     pub fn new(dir: DaemonDir, start: Start) -> Self {
         Self { dir, start, on_long_wait: None, within: None, idle: Mutex::default() }
     }
 
-    /// This client, telling a person whom it waits for, should it take long.
+    /// Passes a message for the user to `message` if the daemon takes long to start.
     pub fn on_long_wait(mut self, message: fn(&str)) -> Self {
         self.on_long_wait = Some(message);
         self
     }
 
-    /// Says of which task's command this process is one, if it is. While it
-    /// waits for tasks, that task waits, too, and gives its slot back.
+    /// Names the task of whose command this process is one. While the client waits for
+    /// tasks, that task waits, too, and gives its slot back.
     pub fn within(mut self, task: Option<String>) -> Self {
         self.within = task;
         self
     }
 
-    /// The place.
+    /// The data directory.
     pub fn dir(&self) -> &DaemonDir {
         &self.dir
     }
 
-    /// Asks and waits for the answer. If the daemon goes away meanwhile, the
-    /// next one is asked, and a wait is over when it would have been.
+    /// Sends a request and waits for its reply.
+    ///
+    /// If the daemon goes away meanwhile, the next daemon gets the request. A wait still
+    /// times out at the same moment.
     pub async fn ask(&self, request: &Request) -> Result<Reply, Error> {
         let began = Instant::now();
         for _ in 0..TRIES {
@@ -77,8 +79,10 @@ impl Client {
         Err(self.keeps_dying())
     }
 
-    /// Asks for a stream. Each break in it is told, and the request sent again
-    /// is the caller's: only it knows how far it has come.
+    /// Sends a request whose reply is a stream.
+    ///
+    /// A stream that breaks off ends with an error. The caller repeats the request,
+    /// because only the caller knows how far it has come.
     pub async fn follow(&self, request: &Request) -> Result<ReplyStream, Error> {
         for _ in 0..TRIES {
             let mut connection = self.connect().await?;
@@ -101,7 +105,7 @@ impl Client {
         }
     }
 
-    /// A connection to the daemon, which is started if none runs.
+    /// Connects to the daemon, which it starts if none runs.
     pub async fn connect(&self) -> Result<Connection, Error> {
         let kept = self.idle.lock().pop();
         if let Some(connection) = kept {
@@ -122,14 +126,14 @@ impl Client {
             }
             if wait.is_due() {
                 match self.start.start(&self.dir).await {
-                    // Whatever ended it may spare the next one.
+                    // The next daemon may survive what ended this one.
                     Err(Error::DiedAtStart { .. }) if deaths < TRIES => {
                         deaths += 1;
                         continue;
                     }
                     Err(error) => return Err(error),
                     Ok(Ready::Listening) => continue,
-                    // Somebody else was first, or has not quite gone.
+                    // Another daemon was first, or has not quite gone.
                     Ok(Ready::Failed(error)) if error.code == Code::Locked => {
                         let holder = error.causes.first().unwrap_or(&error.message);
                         wait.meet(holder, self.dir.data())?;
@@ -141,7 +145,7 @@ impl Client {
         }
     }
 
-    /// A connection to the daemon that runs, if one does.
+    /// Connects to the daemon that runs, if one does.
     async fn connect_now(&self) -> Result<Connection, Error> {
         let taking = match self.start {
             Start::OnDemand { .. } => Takeover::Over,
@@ -149,10 +153,10 @@ impl Client {
         };
         let data = self.dir.data().to_string_lossy();
         let hello = Hello::new(&data, taking).within(self.within.clone());
-        // One that found no room for its note is where it would be by default.
-        let told = self.dir.daemon_address();
-        let socket = match &told {
-            Some(whereabouts) => Some(whereabouts.socket.clone()),
+        // A daemon that had no room for its address file listens at the default address.
+        let noted = self.dir.daemon_address();
+        let socket = match &noted {
+            Some(address) => Some(address.socket.clone()),
             None if self.dir.has_lock() => self.dir.socket().ok(),
             None => None,
         };
@@ -161,7 +165,7 @@ impl Client {
             None => return Err(no_listener()),
         };
         match Connection::open(&socket, &hello).await {
-            Err(Error::WrongDirectory { process, .. }) if self.is_led_astray(told, process) => {
+            Err(Error::WrongDirectory { process, .. }) if self.is_misled(noted, process) => {
                 Err(no_listener())
             }
             Err(Error::WrongDirectory { error, .. }) => Err(error.into()),
@@ -169,14 +173,15 @@ impl Client {
         }
     }
 
-    /// Whether a daemon of another folder was met by chance, or will have let
-    /// go of this one soon, so that its lock decides who is next. The note of
-    /// a folder that was moved leads to where the folder was.
-    fn is_led_astray(&self, told: Option<DaemonAddress>, met: Option<u32>) -> bool {
-        match (told, met) {
-            (Some(told), Some(met)) if told.pid != met => true,
-            // It was moved: the daemon notices, and ends. In a copy nobody
-            // holds the lock, and what the daemon executes is in its records.
+    /// Whether the client met the daemon of another directory by chance, or one that
+    /// will soon give up this directory. Then the lock decides which daemon is next.
+    ///
+    /// The address file of a moved directory leads to the place where it was.
+    fn is_misled(&self, noted: Option<DaemonAddress>, met: Option<u32>) -> bool {
+        match (noted, met) {
+            (Some(noted), Some(met)) if noted.pid != met => true,
+            // It was moved: the daemon notices, and ends. The lock of a copy is free,
+            // and its records have the tasks that the daemon executes.
             _ => self.start != Start::Never && self.dir.is_held(),
         }
     }
@@ -187,7 +192,7 @@ fn no_listener() -> Error {
     FrameError::Io(std::io::ErrorKind::NotFound.into()).into()
 }
 
-/// A request, of which so much time has passed already.
+/// The request, with this time taken off the timeout of a wait.
 fn rest_of(request: &Request, passed: Duration) -> Cow<'_, Request> {
     match request {
         Request::Wait(WaitTasks { timeout_ms: Some(timeout), .. }) => {

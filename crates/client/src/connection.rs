@@ -6,7 +6,6 @@ pub(crate) mod replies;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::io::BufReader;
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -15,12 +14,11 @@ use crate::error::Error;
 use crate::frame::{Frame, FrameError, read_frame, write_frame};
 use crate::wire::{Code, Hello, Reply, Request, Welcome, WireError};
 
-/// How long a daemon may take to greet back. It does so at once unless it is
-/// stopped, or the machine is very busy.
+/// Timeout for the greeting of a daemon. It greets at once unless it is stopped, or
+/// the machine is very busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// One connection to a daemon, past its greeting. It carries one request at a
-/// time.
+/// One connection to a daemon, after the greetings. It carries one request at a time.
 #[derive(Debug)]
 pub struct Connection {
     pub(crate) reader: BufReader<OwnedReadHalf>,
@@ -28,19 +26,19 @@ pub struct Connection {
     welcome: Welcome,
 }
 
-/// What a daemon answers to a greeting.
+/// The greeting of a daemon.
 #[derive(Debug, Clone, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Greeting {
-    /// Go on.
+    /// The daemon serves the client.
     Welcome(Welcome),
-    /// Go away.
+    /// The daemon refuses the client.
     Refused(WireError),
 }
 
 impl Connection {
-    /// Connects and greets. An error of the connection itself means that nobody
-    /// is there.
+    /// Connects and greets. An error of the connection itself means that no daemon is
+    /// there.
     pub async fn open(socket: &Path, hello: &Hello) -> Result<Self, Error> {
         let opened = tokio::time::timeout(PATIENCE, Self::greet(socket, hello)).await;
         opened.unwrap_or_else(|_| Err(Error::Unresponsive { socket: socket.to_owned() }))
@@ -66,26 +64,22 @@ impl Connection {
         }
     }
 
-    /// What the daemon said of itself.
+    /// The greeting of the daemon.
     pub fn welcome(&self) -> &Welcome {
         &self.welcome
     }
 
-    /// Asks.
+    /// Sends a request.
     pub async fn send(&mut self, request: &Request) -> Result<(), Error> {
-        self.say(request).await
+        Ok(write_frame(&mut self.writer, &Frame::json(request)?).await?)
     }
 
-    async fn say<T: Serialize>(&mut self, said: &T) -> Result<(), Error> {
-        Ok(write_frame(&mut self.writer, &Frame::json(said)?).await?)
-    }
-
-    /// The next frame.
+    /// Reads the next frame.
     pub async fn next(&mut self) -> Result<Frame, Error> {
         Ok(read_frame(&mut self.reader).await?)
     }
 
-    /// The next answer; a refusal is an error.
+    /// Reads the next reply. A refusal is an error.
     pub async fn reply(&mut self) -> Result<Reply, Error> {
         match self.next().await?.read()? {
             Reply::Error(error) => Err(error.into()),

@@ -1,9 +1,9 @@
-//! A data folder, and where its daemon is found.
+//! A data directory, and the address of its daemon.
 //!
-//! The daemon listens in the user's runtime folder, under a name made of the
-//! data folder's path, since the path of a socket must be short. Where exactly
-//! it writes into the data folder: a client that was started with another
-//! environment finds it all the same.
+//! The daemon listens in the runtime directory of the user. Its socket is named after
+//! the hash of the data directory's path, because the path of a socket must be short.
+//! It writes its address to a file in the data directory, so that a client with another
+//! environment finds it, too.
 //!
 //! Without XDG_RUNTIME_DIR that is a directory in `/tmp`, where another user can make
 //! one of the same name first. The daemon then listens in the data directory.
@@ -17,13 +17,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// Where the daemon says where it is.
+/// The file with the address of the daemon.
 const ADDRESS_FILE: &str = "daemon.json";
 
-/// What whoever holds the folder has locked.
+/// The file that the process that holds the directory has locked.
 const LOCK: &str = "lock";
 
-/// Where all users can make a runtime directory.
+/// The directory in which all users can make a runtime directory.
 const SHARED: &str = "/tmp";
 
 /// The runtime directory in the data directory.
@@ -32,65 +32,65 @@ const RUN: &str = "run";
 /// The longest path of a socket, on the narrowest platform.
 const LONGEST_SOCKET: usize = 103;
 
-/// A data folder: there, ours, and known by one name.
+/// A data directory that exists and is the user's own, by its real path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaemonDir {
     data: PathBuf,
 }
 
-/// What is found where a data folder should be.
+/// The result of looking a data directory up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DirLookup {
-    /// The folder.
+    /// The directory exists.
     Found(DaemonDir),
-    /// Nothing: it would be made here, and its daemon listen there.
+    /// It does not exist, and would be made here.
     Missing(DaemonDir),
 }
 
-/// Where a daemon is.
+/// The address of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaemonAddress {
     /// Its process.
     pub pid: u32,
     /// Its version.
     pub version: String,
-    /// Where it listens.
+    /// Its socket.
     pub socket: PathBuf,
 }
 
-/// Why a data folder cannot be used.
+/// The reason for which a data directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DaemonDirError {
-    /// Nobody said which folder, and there is no home.
-    #[error("there is no data folder: set --data, OFFSHOOT_DATA or HOME")]
+    /// No directory is named, and there is no home.
+    #[error("there is no data directory: set --data, OFFSHOOT_DATA or HOME")]
     Nowhere,
     /// An empty path.
-    #[error("the path of the data folder is empty: name a folder, `.` for the present one")]
+    #[error("the path of the data directory is empty: name a directory, `.` for the current one")]
     Empty,
-    /// Something is in the way.
-    #[error("{0} is not a folder: choose another data folder with --data")]
+    /// Another file is in its place.
+    #[error("{0} is not a directory: choose another data directory with --data")]
     NotADirectory(PathBuf),
-    /// It belongs to somebody else.
+    /// It belongs to another user.
     #[error("{path} belongs to user {owner}, not to you (user {us}): choose another with --data")]
     NotOurs {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
-        /// Who we are.
+        /// The user of this process.
         us: u32,
     },
     /// It cannot be made or read.
-    #[error("the folder {path} cannot be used")]
+    #[error("the directory {path} cannot be used")]
     Unusable {
-        /// Which.
+        /// Its path.
         path: PathBuf,
-        /// Why.
+        /// The error.
         #[source]
         error: std::io::Error,
     },
-    /// Others may write to the runtime folder.
+    /// Other users may write to the runtime directory.
     #[error("others may write to {0}, so the daemon does not listen there: chmod it to 0700")]
     Open(PathBuf),
     /// The path of the socket is too long for the platform.
@@ -102,14 +102,13 @@ pub enum DaemonDirError {
 }
 
 impl DaemonDir {
-    /// The folder that `data` names, else the one of the environment, else the
-    /// user's own. It is made if it is not there.
+    /// The directory that `data` names, else the one of the environment, else the
+    /// default one in the home. It is made if it does not exist.
     pub fn find(data: Option<&Path>) -> Result<Self, DaemonDirError> {
         Self::at(&wanted(data)?)
     }
 
-    /// The same folder if it is there, else where it would be made. Nothing is
-    /// changed.
+    /// Looks the same directory up, and changes nothing.
     pub fn look_up(data: Option<&Path>) -> Result<DirLookup, DaemonDirError> {
         let data = wanted(data)?;
         match std::fs::symlink_metadata(&data) {
@@ -120,7 +119,7 @@ impl DaemonDir {
         }
     }
 
-    /// This folder, made if it is not there.
+    /// This directory, made if it does not exist.
     pub fn at(data: &Path) -> Result<Self, DaemonDirError> {
         if data.as_os_str().is_empty() {
             return Err(DaemonDirError::Empty);
@@ -136,14 +135,15 @@ impl DaemonDir {
         Ok(Self { data })
     }
 
-    /// The folder.
+    /// The path of the directory.
     pub fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Where the worktrees of agents are put. Not in the folder itself, which is
-    /// none of the agents' business, and not where caches are: what is kept there
-    /// is somebody's work.
+    /// The directory of the agents' worktrees.
+    ///
+    /// It is outside of the data directory, which agents must not touch, and outside of
+    /// any cache, because worktrees hold the user's work.
     pub fn worktrees(&self) -> PathBuf {
         let set = |name: &str| std::env::var_os(name).map(PathBuf::from);
         let state = set("XDG_STATE_HOME").filter(|state| state.is_absolute());
@@ -161,13 +161,13 @@ impl DaemonDir {
         }
     }
 
-    /// Where the daemon listens that this process would start.
+    /// The socket of a daemon that this process would start.
     pub fn socket(&self) -> Result<PathBuf, DaemonDirError> {
         let mut name = OsString::from(format!("{:016x}", short_hash(&self.data)));
         name.push(".sock");
         let set = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let socket = match set.filter(|folder| folder.is_absolute()) {
-            Some(folder) => folder.join("offshoot").join(name),
+        let socket = match set.filter(|directory| directory.is_absolute()) {
+            Some(directory) => directory.join("offshoot").join(name),
             None => self.fallback(Path::new(SHARED), Path::new(&name)),
         };
         if socket.as_os_str().len() > LONGEST_SOCKET {
@@ -196,43 +196,43 @@ impl DaemonDir {
         make_parent_of(|| self.socket())
     }
 
-    /// Whether the folder in which the daemon listens is fit for it. One that
-    /// is not there is an [`Unusable`](PlaceError::Unusable) one.
+    /// Checks the directory in which the daemon listens. One that does not exist is
+    /// [`Unusable`](DaemonDirError::Unusable).
     pub fn check_socket_dir(&self) -> Result<(), DaemonDirError> {
         let socket = self.socket()?;
         check_private(socket.parent().unwrap_or(Path::new("/")))
     }
 
-    /// Whether anybody has held the folder: it has a lock then. One that was
-    /// made again in dir of another has none.
+    /// Whether a process has ever held the directory, which then has a lock file. One
+    /// that replaces a removed directory has none.
     pub(crate) fn has_lock(&self) -> bool {
         self.data.join(LOCK).exists()
     }
 
-    /// Whether somebody holds the folder now.
+    /// Whether a process holds the directory now.
     pub(crate) fn is_held(&self) -> bool {
-        // Let go at once, with the file: whoever wants it now tries again.
+        // Unlocked at once, with the file: a process that wants the lock tries again.
         let lock = self.data.join(LOCK);
         // To open a pipe would wait for its other side.
         let lock = lock.is_file().then(|| std::fs::File::open(lock)).and_then(Result::ok);
         lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
-    /// Where the daemon of this folder is, or last was.
+    /// The address of the daemon of this directory, or of the last one.
     pub fn daemon_address(&self) -> Option<DaemonAddress> {
         let path = self.data.join(ADDRESS_FILE);
-        let told = path.is_file().then(|| std::fs::read(path).ok()).flatten()?;
-        serde_json::from_slice(&told).ok()
+        let json = path.is_file().then(|| std::fs::read(path).ok()).flatten()?;
+        serde_json::from_slice(&json).ok()
     }
 
-    /// Says where the daemon of this folder is.
+    /// Writes the address of the daemon of this directory.
     pub fn write_address(&self, address: &DaemonAddress) -> Result<(), DaemonDirError> {
         let path = self.data.join(ADDRESS_FILE);
         let draft = self.data.join(format!("{ADDRESS_FILE}.new"));
         let note = serde_json::to_vec(address);
         let mut options = std::fs::OpenOptions::new();
         options.write(true).mode(0o600);
-        let told = || -> std::io::Result<()> {
+        let write = || -> std::io::Result<()> {
             let note = note?;
             let drafted = options
                 .clone()
@@ -243,7 +243,7 @@ impl DaemonDir {
             match drafted {
                 Err(full) if full.kind() == ErrorKind::StorageFull => {
                     std::fs::remove_file(&draft).ok();
-                    // The note of the daemon before takes up room enough.
+                    // The file of the daemon before has room enough.
                     let over = options.open(&path).and_then(|mut file| {
                         file.write_all(&note)?;
                         file.set_len(note.len() as u64)
@@ -253,18 +253,18 @@ impl DaemonDir {
                 drafted => drafted.and_then(|()| std::fs::rename(&draft, &path)),
             }
         };
-        told().map_err(|error| DaemonDirError::Unusable { path: path.clone(), error })
+        write().map_err(|error| DaemonDirError::Unusable { path: path.clone(), error })
     }
 
-    /// Takes back where the daemon is: it listens no more.
+    /// Removes the address of a daemon that no longer listens.
     pub fn remove_address(&self) {
-        // Worth a try only: a client that follows it finds nobody there.
+        // A try suffices: a client that follows the address finds no daemon there.
         std::fs::remove_file(self.data.join(ADDRESS_FILE)).ok();
     }
 }
 
-/// The folder that is meant: the one that is named, else the one of the
-/// environment, else the user's own.
+/// The path of the named directory, else of the one of the environment, else of the
+/// default one in the home.
 fn wanted(data: Option<&Path>) -> Result<PathBuf, DaemonDirError> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     match data {
@@ -281,7 +281,7 @@ fn wanted(data: Option<&Path>) -> Result<PathBuf, DaemonDirError> {
     }
 }
 
-/// The one name that a path will have once there is something.
+/// The real path that a directory will have once it exists.
 fn to_be(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let named = path.ancestors().find_map(|above| {
@@ -313,17 +313,18 @@ fn check_ours(path: &Path) -> Result<(), DaemonDirError> {
     }
 }
 
-/// Makes the directory of the socket that `choose` chooses; the socket's path.
+/// Makes the directory of the socket that `choose` chooses, and returns the path of the
+/// socket.
 fn make_parent_of(
     choose: impl Fn() -> Result<PathBuf, DaemonDirError>,
 ) -> Result<PathBuf, DaemonDirError> {
     let mut socket = choose()?;
     loop {
-        let folder = socket.parent().unwrap_or(Path::new("/"));
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+        let directory = socket.parent().unwrap_or(Path::new("/"));
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
         let made =
-            made.map_err(|error| DaemonDirError::Unusable { path: folder.to_owned(), error });
-        match made.and_then(|()| check_private(folder)) {
+            made.map_err(|error| DaemonDirError::Unusable { path: directory.to_owned(), error });
+        match made.and_then(|()| check_private(directory)) {
             Ok(()) => return Ok(socket),
             // Another user may have made it a moment ago.
             Err(error) => match choose()? {
@@ -334,18 +335,18 @@ fn make_parent_of(
     }
 }
 
-/// Whether a directory is ours and closed to others.
-fn check_private(folder: &Path) -> Result<(), DaemonDirError> {
-    let unusable = |error| DaemonDirError::Unusable { path: folder.to_owned(), error };
+/// Checks that a directory is the user's own and closed to others.
+fn check_private(directory: &Path) -> Result<(), DaemonDirError> {
+    let unusable = |error| DaemonDirError::Unusable { path: directory.to_owned(), error };
     // A link is refused: another user may have chosen where it leads.
-    let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
+    let found = std::fs::symlink_metadata(directory).map_err(unusable)?;
     if !found.is_dir() {
-        return Err(DaemonDirError::NotADirectory(folder.to_owned()));
+        return Err(DaemonDirError::NotADirectory(directory.to_owned()));
     }
-    check_ours(folder)?;
+    check_ours(directory)?;
     match found.mode() & 0o077 {
         0 => Ok(()),
-        _ => Err(DaemonDirError::Open(folder.to_owned())),
+        _ => Err(DaemonDirError::Open(directory.to_owned())),
     }
 }
 
@@ -361,19 +362,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_path_is_one_place() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
+    fn every_spelling_of_a_path_is_one_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
         let dir = DaemonDir::at(&data).unwrap();
         assert_eq!(std::fs::metadata(&data).unwrap().mode() & 0o777, 0o700);
-        assert_eq!(DaemonDir::at(&folder.path().join("./data/../data")).unwrap(), dir);
+        assert_eq!(DaemonDir::at(&directory.path().join("./data/../data")).unwrap(), dir);
         assert_eq!(dir.socket().unwrap(), DaemonDir::at(&data).unwrap().socket().unwrap());
     }
 
     #[test]
-    fn a_folder_that_is_sought_is_not_made() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = folder.path().join("data");
+    fn looking_a_directory_up_does_not_make_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let data = directory.path().join("data");
         let DirLookup::Missing(sought) = DaemonDir::look_up(Some(&data)).unwrap() else { panic!() };
         assert!(!data.exists());
         assert_eq!(DaemonDir::at(&data).unwrap(), sought);
@@ -381,20 +382,21 @@ mod tests {
     }
 
     #[test]
-    fn worktrees_are_outside_and_of_one_data_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        let [one, other] = ["a", "b"].map(|name| DaemonDir::at(&folder.path().join(name)).unwrap());
+    fn worktrees_are_outside_and_of_one_data_directory() {
+        let directory = tempfile::tempdir().unwrap();
+        let [one, other] =
+            ["a", "b"].map(|name| DaemonDir::at(&directory.path().join(name)).unwrap());
         assert!(one.worktrees().is_absolute() && !one.worktrees().starts_with(one.data()));
         assert_ne!(one.worktrees(), other.worktrees());
     }
 
     /// A data directory, and a stand-in for the directory that all users share.
     fn beside_others() -> (tempfile::TempDir, DaemonDir, PathBuf) {
-        let folder = tempfile::tempdir().unwrap();
-        let shared = folder.path().join("shared");
+        let directory = tempfile::tempdir().unwrap();
+        let shared = directory.path().join("shared");
         std::fs::create_dir(&shared).unwrap();
-        let dir = DaemonDir::at(&folder.path().join("data")).unwrap();
-        (folder, dir, shared)
+        let dir = DaemonDir::at(&directory.path().join("data")).unwrap();
+        (directory, dir, shared)
     }
 
     /// The socket that both sides choose without XDG_RUNTIME_DIR.
@@ -422,10 +424,10 @@ mod tests {
 
     #[test]
     fn a_link_or_a_file_in_the_shared_place_does_not_block_the_start() {
-        let (folder, dir, shared) = beside_others();
+        let (directory, dir, shared) = beside_others();
         let us = rustix::process::geteuid().as_raw();
         let usual = shared.join(format!("offshoot-{us}"));
-        let private = folder.path().join("private");
+        let private = directory.path().join("private");
         std::fs::DirBuilder::new().mode(0o700).create(&private).unwrap();
         std::os::unix::fs::symlink(&private, &usual).unwrap();
         check_made(&dir, &shared);
@@ -451,8 +453,8 @@ mod tests {
 
     #[test]
     fn a_file_in_the_way_is_named() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("file");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("file");
         std::fs::write(&file, "").unwrap();
         for path in [file.clone(), file.join("below")] {
             let refused = DaemonDir::at(&path).unwrap_err();
@@ -463,13 +465,13 @@ mod tests {
 
     #[test]
     fn whereabouts_are_told_and_taken_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let dir = DaemonDir::at(folder.path()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let dir = DaemonDir::at(directory.path()).unwrap();
         assert_eq!(dir.daemon_address(), None);
         let here = DaemonAddress { pid: 7, version: "1.0.0".into(), socket: "/run/x.sock".into() };
         dir.write_address(&here).unwrap();
         assert_eq!(dir.daemon_address(), Some(here));
-        let mode = std::fs::metadata(folder.path().join(ADDRESS_FILE)).unwrap().mode();
+        let mode = std::fs::metadata(directory.path().join(ADDRESS_FILE)).unwrap().mode();
         assert_eq!(mode & 0o777, 0o600);
         dir.remove_address();
         assert_eq!(dir.daemon_address(), None);

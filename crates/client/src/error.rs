@@ -1,4 +1,4 @@
-//! Why the daemon could not be asked, or did not do as asked.
+//! The errors of a client.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use crate::daemon_dir::DaemonDirError;
 use crate::frame::FrameError;
 use crate::wire::WireError;
 
-/// Why a request came to nothing.
+/// The reason for which a request failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The daemon refused.
+    /// The daemon refused the request, or the request failed.
     #[error(transparent)]
     Refused(#[from] WireError),
-    /// The data folder cannot be used.
+    /// The data directory cannot be used.
     #[error(transparent)]
     DaemonDir(#[from] DaemonDirError),
-    /// No daemon runs, and none was to be started.
+    /// No daemon runs, and the client was not to start one.
     #[error("no daemon runs for {0}")]
     NotRunning(PathBuf),
     /// The daemon could not be started.
@@ -25,59 +25,59 @@ pub enum Error {
     /// The daemon ended before it was ready.
     #[error("the daemon ended before it was ready: {why} (its log is {log})")]
     DiedAtStart {
-        /// What it said last.
+        /// Its error output.
         why: String,
-        /// Where its log is.
+        /// The path of its log.
         log: PathBuf,
     },
-    /// Another program holds the data folder.
+    /// Another program holds the data directory.
     #[error(
-        "the data folder {data} is held by {holder}, which serves nobody: \
-         wait until it has ended, stop it, or choose another folder with --data"
+        "the data directory {data} is held by {holder}, which does not answer: \
+         wait until it has ended, stop it, or choose another directory with --data"
     )]
     Locked {
-        /// Which.
+        /// The data directory.
         data: PathBuf,
-        /// Who.
+        /// The program that holds it.
         holder: String,
     },
-    /// The daemon that is found holds another folder, as far as it knows.
+    /// The daemon at the address holds another data directory.
     #[error("{error}")]
     WrongDirectory {
-        /// What it says.
+        /// Its error.
         error: WireError,
         /// Its process, where the platform tells.
         process: Option<u32>,
     },
-    /// Somebody else listens where the daemon should.
+    /// Another user listens at the address of the daemon.
     #[error("{socket} is served by user {owner}, not by you: nothing was sent")]
     ForeignSocket {
-        /// Where.
+        /// The socket.
         socket: PathBuf,
-        /// Whose it is.
+        /// The user who listens.
         owner: u32,
     },
-    /// The daemon is there and says nothing.
+    /// The daemon is there and does not answer.
     #[error(
         "the daemon at {socket} does not answer: it may be stopped; continue it with SIGCONT, or \
          kill it, and the next command starts another"
     )]
     Unresponsive {
-        /// Where it listens.
+        /// Its socket.
         socket: PathBuf,
     },
     /// The connection failed.
     #[error("the daemon cannot be reached")]
     Connection(#[source] FrameError),
-    /// The daemon died each time it was asked.
+    /// The daemon died at each try of the request.
     #[error("the daemon went away {tries} times while it was asked: see {log}")]
     KeepsDying {
-        /// How often it was asked.
+        /// The number of tries.
         tries: u32,
-        /// Where its log is.
+        /// The path of its log.
         log: PathBuf,
     },
-    /// The answer is not one to the question.
+    /// The reply belongs to another request.
     #[error("the daemon gave an answer to another question")]
     WrongAnswer,
 }

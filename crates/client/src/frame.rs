@@ -1,8 +1,8 @@
-//! Frames: what a connection carries, one after the other.
+//! Frames, which a connection carries one after the other.
 //!
-//! A frame is its length, a byte that says what it holds, and that. What is
-//! said is JSON; what a command writes and reads goes as it is, since it may be
-//! anything and there may be much of it.
+//! A frame is its length, a byte for its kind, and its contents. Requests and replies
+//! are JSON. The input and output of a command are raw bytes, because they may be of
+//! any form and size.
 
 pub(crate) mod memory;
 
@@ -20,8 +20,8 @@ const JSON: u8 = 0;
 const OUTPUT: u8 = 1;
 const INPUT: u8 = 2;
 
-/// The longest piece of input that is read, so that what waits to be written to
-/// a command is bounded.
+/// The longest piece of input. It bounds the bytes that wait to be written to a
+/// command.
 pub(crate) const PIECE: usize = 64 << 10;
 
 /// The longest short frame: a greeting, or a piece of input.
@@ -30,7 +30,7 @@ const SHORT: u32 = PIECE as u32 + 1;
 /// The buffer for a frame before any of it has arrived; most frames fit.
 const FIRST_BUFFER: usize = 4 << 10;
 
-/// How much of a frame of output is not output: the stream and the time.
+/// The bytes of an output frame before the output: the stream and the time.
 const STAMPED: usize = 9;
 
 /// One frame.
@@ -38,23 +38,23 @@ const STAMPED: usize = 9;
 pub enum Frame {
     /// JSON.
     Json(Vec<u8>),
-    /// What a command wrote.
+    /// A piece of a command's output.
     Output(Chunk),
-    /// A piece of what a command is to read; an empty one is its end.
+    /// A piece of a command's input; an empty one ends it.
     Input(Vec<u8>),
 }
 
-/// Why a frame could not be read or written.
+/// The reason for which a frame could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
-    /// The other side has gone.
+    /// The other side has closed the connection.
     #[error("the connection was closed")]
     Closed,
     /// The connection failed.
     #[error("the connection failed")]
     Io(#[source] std::io::Error),
-    /// What came is not a frame.
+    /// The bytes are no frame of this protocol.
     #[error("the other side does not speak this protocol: {0}")]
     Protocol(String),
 }
@@ -72,13 +72,13 @@ impl From<std::io::Error> for FrameError {
 }
 
 impl Frame {
-    /// A frame that says this.
+    /// A frame with this value as JSON.
     pub fn json<T: Serialize>(said: &T) -> Result<Self, FrameError> {
         let said = serde_json::to_vec(said);
         said.map(Self::Json).map_err(|error| FrameError::Protocol(error.to_string()))
     }
 
-    /// Whether nobody would read it.
+    /// Whether it is longer than a reader accepts.
     pub fn is_too_long(&self) -> bool {
         let length = match self {
             Self::Json(said) => said.len() + 1,
@@ -88,7 +88,7 @@ impl Frame {
         length > LONGEST as usize
     }
 
-    /// What the frame says.
+    /// The JSON value of the frame.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, FrameError> {
         match self {
             Self::Json(said) => serde_json::from_slice(said)
@@ -104,25 +104,25 @@ pub async fn read_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, Fra
     Ok(read(from, LONGEST, None).await?.0)
 }
 
-/// Reads one frame that holds no more than a greeting or a piece of input. A
-/// longer one is refused before any of it is read.
+/// Reads one frame that is no longer than a greeting or a piece of input. A longer one
+/// is refused before its contents are read.
 pub async fn read_short_frame<R: AsyncRead + Unpin>(from: &mut R) -> Result<Frame, FrameError> {
     Ok(read(from, SHORT, None).await?.0)
 }
 
-/// Reads one frame. What it takes beyond that of a short one comes out of this
-/// room, as it arrives, and is given back with the second value.
+/// Reads one frame. The bytes beyond the first piece take memory from `memory` as they
+/// arrive, until the permit is dropped.
 pub async fn read_frame_within<R: AsyncRead + Unpin>(
     from: &mut R,
-    room: &FrameMemory,
+    memory: &FrameMemory,
 ) -> Result<(Frame, FramePermit), FrameError> {
-    read(from, LONGEST, Some(room)).await
+    read(from, LONGEST, Some(memory)).await
 }
 
 async fn read<R: AsyncRead + Unpin>(
     from: &mut R,
     longest: u32,
-    room: Option<&FrameMemory>,
+    memory: Option<&FrameMemory>,
 ) -> Result<(Frame, FramePermit), FrameError> {
     let length = from.read_u32().await?;
     if length == 0 || length > longest {
@@ -132,7 +132,7 @@ async fn read<R: AsyncRead + Unpin>(
     let length = length as usize - 1;
     match kind {
         JSON => {
-            let (said, taken) = bytes(from, length, room).await?;
+            let (said, taken) = bytes(from, length, memory).await?;
             Ok((Frame::Json(said), taken))
         }
         OUTPUT if length >= STAMPED => {
@@ -141,11 +141,11 @@ async fn read<R: AsyncRead + Unpin>(
                 _ => StreamName::Stderr,
             };
             let at = from.read_i64().await?;
-            let (bytes, taken) = bytes(from, length - STAMPED, room).await?;
+            let (bytes, taken) = bytes(from, length - STAMPED, memory).await?;
             Ok((Frame::Output(Chunk { stream, at, bytes }), taken))
         }
         INPUT if length <= PIECE => {
-            let (bytes, taken) = bytes(from, length, room).await?;
+            let (bytes, taken) = bytes(from, length, memory).await?;
             Ok((Frame::Input(bytes), taken))
         }
         kind => Err(FrameError::Protocol(format!("{length} bytes in a frame of kind {kind}"))),
@@ -157,14 +157,14 @@ async fn read<R: AsyncRead + Unpin>(
 async fn bytes<R: AsyncRead + Unpin>(
     from: &mut R,
     length: usize,
-    room: Option<&FrameMemory>,
+    memory: Option<&FrameMemory>,
 ) -> Result<(Vec<u8>, FramePermit), FrameError> {
     let mut bytes = Vec::with_capacity(length.min(FIRST_BUFFER));
     let mut taken = FramePermit::default();
     while bytes.len() < length {
         let piece = (length - bytes.len()).min(PIECE);
-        if let Some(room) = room.filter(|_| bytes.len() >= PIECE) {
-            room.take(piece, &mut taken).await;
+        if let Some(memory) = memory.filter(|_| bytes.len() >= PIECE) {
+            memory.take(piece, &mut taken).await;
         }
         if (&mut *from).take(piece as u64).read_to_end(&mut bytes).await? < piece {
             return Err(FrameError::Closed);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn frames_that_arrive_share_the_room_that_there_is() {
+    async fn arriving_frames_share_one_memory() {
         let room = FrameMemory::new(3 * PIECE);
         let mut written = Vec::new();
         write_frame(&mut written, &Frame::Json(vec![b' '; 3 * PIECE])).await.unwrap();

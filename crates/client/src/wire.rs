@@ -1,7 +1,6 @@
-//! What travels between a client and the daemon.
+//! The types that travel between a client and the daemon.
 //!
-//! Records are shown as people and scripts see them: these types are also what
-//! `--json` prints. They say nothing that must not be shown.
+//! They are also what `--json` prints, so they hold nothing secret.
 
 mod approval;
 mod error;

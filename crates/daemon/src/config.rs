@@ -1,4 +1,4 @@
-//! The configuration of a person: `config.json` beside that person's profiles.
+//! The configuration of a user: `config.json` beside the user's profiles.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use offshoot_profiles::Profiles;
 use offshoot_sandbox::ResourceLimits;
 use serde::{Deserialize, Serialize};
 
-/// What the file is called.
+/// The name of the file.
 const NAME: &str = "config.json";
 
-/// What a person configures for all sessions.
+/// The configuration for all sessions.
 ///
 /// ```json
 /// {"commands": {"pass_env": ["GH_TOKEN"], "processes": 512, "memory_mib": 4096, "open_files": 4096}}
@@ -18,25 +18,25 @@ const NAME: &str = "config.json";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// Commands of agents.
+    /// The commands of agents.
     pub commands: CommandConfig,
 }
 
-/// What a person configures for commands of agents.
+/// The configuration for commands of agents.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CommandConfig {
-    /// Variables that commands get although they hold credentials.
+    /// The variables that commands get although they look like credentials.
     pub pass_env: Vec<String>,
-    /// Most processes and threads of a command.
+    /// The most processes and threads of a command.
     pub processes: Option<u64>,
-    /// Most private writable memory of each process, in MiB.
+    /// The most private writable memory of each process, in MiB.
     pub memory_mib: Option<u64>,
-    /// Most open files of each process.
+    /// The most open files of each process.
     pub open_files: Option<u64>,
 }
 
-/// Why a configuration cannot be used.
+/// The reason for which a configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
@@ -44,27 +44,27 @@ pub enum ConfigError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The file is not what it should be.
+    /// The file is malformed.
     #[error("the configuration {path:?} is wrong: {source}")]
     Wrong {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The error in it.
         source: serde_json::Error,
     },
 }
 
 impl Config {
-    /// Where the configuration of the person is who runs this process.
+    /// The path of the configuration of the user who runs this process.
     pub fn own_file() -> Option<PathBuf> {
         Some(Profiles::own_folder()?.with_file_name(NAME))
     }
 
-    /// Reads the configuration of the person who runs this process. Without a file
-    /// it is the default.
+    /// Reads the configuration of the user who runs this process. Without a file it is the
+    /// default.
     pub fn own() -> Result<Self, ConfigError> {
         Self::own_file().map_or_else(|| Ok(Self::default()), |path| Self::read(&path))
     }

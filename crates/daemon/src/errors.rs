@@ -110,7 +110,7 @@ fn with_free_bytes(mut error: WireError, directory: &Path) -> WireError {
 pub(crate) fn output_error(error: &CommandsError, dir: &DaemonDir) -> WireError {
     let full = |source: &std::io::Error| source.kind() == ErrorKind::StorageFull;
     match error {
-        CommandsError::Folder { source, .. } if full(source) => {
+        CommandsError::Directory { source, .. } if full(source) => {
             let data = dir.data();
             let text = format!("the disk under {} is full", data.display());
             start_on_full_disk_error(WireError::new(Code::Store, text), data)

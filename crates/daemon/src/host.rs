@@ -129,7 +129,7 @@ impl Daemon {
         };
         // Recovery writes, too, and finds room even on a full disk.
         reserve.give_share();
-        let commands = Commands::holding(dir.data()).sole_session();
+        let commands = Commands::builder(dir.data()).sole_session();
         let commands = commands.helper(Helper::own()).secrets(Keys::names()).open();
         let commands = commands.map_err(|error| output_error(&error, &dir))?;
         let keys = KeyRing::default();

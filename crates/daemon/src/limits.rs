@@ -1,56 +1,54 @@
-//! What the operating system allows a daemon.
+//! The limits of a daemon, from what the operating system allows.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, getrlimit};
 
-/// How many files a command takes while it runs: its three pipes, what watches
-/// over it, and its log.
+/// The files of a running command: its three pipes, its supervision, and its log.
 const FILES_PER_COMMAND: u64 = 6;
 
-/// How many files the daemon keeps for itself and its visitors.
+/// The files that the daemon keeps for itself and its connections.
 const FILES_KEPT: u64 = 1_024;
 
-/// The most commands that execute at once, whatever the system allows.
+/// The most commands that execute at once, even if the system allows more.
 const MOST: u64 = 10_000;
 
-/// How many commands may be there for each that executes, where there are few.
-/// Those that wait for others need no slot, but keep their files: so all slots
-/// can be at work at the ends of chains of so many commands.
+/// The commands for each executing one, where files are few. A command that waits needs no
+/// slot, but keeps its files. So all slots can be at the ends of chains of this length.
 const CHAIN: u64 = 4;
 
-/// For how many commands that wait files are kept, where there are enough.
+/// The waiting commands for which files are kept, where there are enough.
 const WAITERS: u64 = 1_024;
 
-/// The soft limit on open files that the daemon was started with.
+/// The soft limit on open files with which the daemon was started.
 static OPEN_FILES: OnceLock<Option<u64>> = OnceLock::new();
 
-/// Notes how many files this process may have open, before it raises that limit
-/// for itself: its commands start with this one.
+/// Notes the limit on open files before the daemon raises it for itself. Its commands start
+/// with the noted limit.
 pub(crate) fn note_open_files() {
     OPEN_FILES.get_or_init(|| getrlimit(Resource::Nofile).current);
 }
 
-/// How many files a command may have open at first, if that was noted.
+/// The noted limit on open files.
 pub(crate) fn open_files_at_start() -> Option<u64> {
     OPEN_FILES.get().copied().flatten()
 }
 
-/// How many commands a daemon may have at once.
+/// The most commands and connections of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
-    /// How many may execute; the rest queue.
+    /// The commands that may execute; the rest queue.
     pub(crate) slots: u64,
-    /// How many more may wait for others.
+    /// The commands that may wait besides.
     pub(crate) waiters: u64,
-    /// How many connections may wait for a request.
+    /// The connections that may wait for a request.
     pub(crate) connections: u64,
-    /// How many files the system allows.
+    /// The files that the system allows.
     pub(crate) files: u64,
 }
 
 impl Limits {
-    /// What the system allows this process.
+    /// The limits of this process.
     pub(crate) fn of_system() -> Self {
         Self::of(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX))
     }

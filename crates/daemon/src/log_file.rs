@@ -1,7 +1,7 @@
 //! The daemon's log: a file that stays small, one line for each event.
 //!
-//! Only what this project says of itself goes in. What it is built on repeats the
-//! words of providers, and those may repeat a key.
+//! It holds events of Offshoot's own crates only. Libraries repeat the messages of
+//! providers, and those may repeat a key.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -18,19 +18,19 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// How long a part may become; the one before it is kept.
+/// The most bytes of a part. The part before it is kept.
 const LONGEST: u64 = 1 << 20;
 
-/// How many bytes of an event are kept.
+/// The most bytes of an event.
 const LINE: usize = 2 << 10;
 
-/// How our own crates begin.
+/// The prefix of Offshoot's own crates.
 const OURS: &str = "offshoot";
 
-/// How much of its end is shown.
+/// The most bytes of its end that are read.
 const SHOWN: u64 = 8 << 10;
 
-/// The log of a daemon: what it writes now, and the part before.
+/// The log of a daemon: the current part, and the part before.
 #[derive(Clone, Debug)]
 pub(crate) struct LogFile {
     path: PathBuf,
@@ -43,7 +43,7 @@ struct Part {
     bytes: u64,
 }
 
-/// Sends what our own crates trace to the directory's log.
+/// Writes the events of Offshoot's own crates to the log in this directory.
 pub(crate) fn install(directory: &Path) -> LogFile {
     let log = LogFile::in_directory(directory);
     // A second daemon in one process keeps the first one's.
@@ -73,13 +73,13 @@ impl LogFile {
         &self.path
     }
 
-    /// How many bytes are kept.
+    /// The bytes of both parts.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
         bytes(&self.path) + bytes(&self.older())
     }
 
-    /// The last lines, at most so many.
+    /// The last lines, at most this many.
     pub(crate) fn last(&self, lines: usize) -> Vec<String> {
         let read = || -> std::io::Result<String> {
             let mut file = File::open(&self.path)?;
@@ -124,12 +124,12 @@ impl<'a> MakeWriter<'a> for LogFile {
     }
 }
 
-/// What one event writes, all of it at once.
+/// Writes one event, all of it at once.
 pub(crate) struct Line<'a>(&'a LogFile);
 
 impl Write for Line<'_> {
     fn write(&mut self, event: &[u8]) -> std::io::Result<usize> {
-        // A log that cannot be written must not end what it tells of.
+        // An unwritable log must not end the daemon.
         self.0.append(line(event).as_bytes()).ok();
         Ok(event.len())
     }
@@ -139,7 +139,7 @@ impl Write for Line<'_> {
     }
 }
 
-/// An event as one bounded line: a break in its words would forge another.
+/// An event as one bounded line. A line break in an event would forge another one.
 fn line(event: &[u8]) -> String {
     let event = String::from_utf8_lossy(event);
     let shown = |c| if text::is_unsafe(c) { text::picture(c) } else { c };

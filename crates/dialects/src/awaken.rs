@@ -1,10 +1,9 @@
 //! The tools of awaken.
 //!
-//! There is a tool for each agent that can be asked, and each call of one returns
-//! what that agent answers. A task is `bg_` with the number that the session has
-//! counted for it, or with its handle, and both name it. What fails of a cancel or
-//! a message is said in the result; that an agent did not answer is said in words.
-//! Awaken shows no results, so ours stays for those that came by themselves.
+//! Each profile has a tool of its own, and a call of it returns the agent's answer. A
+//! task id is `bg_` with the number of the task's handle, or with the handle. A cancel
+//! or a message that fails is a successful call whose result has the error. Awaken has no
+//! tool for results, so `inspect_task` stays.
 
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ pub(super) const KEPT_TOOLS: &[&str] = &["inspect_task"];
 
 const ID_FORMAT: IdFormat = IdFormat { prefix: "bg_", kind: KIND };
 
-/// What an agent is called that is made of no profile.
+/// The name of the agent without a profile.
 const GENERAL: &str = "agent";
 
 pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
@@ -68,7 +67,7 @@ pub(super) fn id(task: &Task) -> String {
     ID_FORMAT.id(task)
 }
 
-/// The tool that asks one agent.
+/// The tool that runs one agent.
 fn delegate(agent: &str, description: &str) -> ToolAlias {
     let name = format!("agent_run_{}", plain(agent));
     let told = format!("Has the agent {agent} do something and returns its answer. {description}");
@@ -77,7 +76,7 @@ fn delegate(agent: &str, description: &str) -> ToolAlias {
     managing("spawn_agent", (&name, &told), run)
 }
 
-/// A name as providers take one.
+/// The name with the characters and the length that providers accept.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().map(plain).take(50).collect()
@@ -175,7 +174,7 @@ async fn cancel(cx: ToolContext, asked: Cancel) -> Result<Output, ToolError> {
     }))
 }
 
-/// There is nothing to stop.
+/// The result of a cancel without a live task.
 fn none_stopped(id: &str) -> Value {
     json!({
         "status": "failed",
@@ -207,10 +206,10 @@ enum Recipient {
     /// An agent elsewhere; none of them can be reached.
     Agent {
         /// Its thread.
-        #[expect(dead_code, reason = "whoever it names is out of reach")]
+        #[expect(dead_code, reason = "no agent elsewhere can be reached")]
         thread_id: String,
         /// Which agent there.
-        #[expect(dead_code, reason = "whoever it names is out of reach")]
+        #[expect(dead_code, reason = "no agent elsewhere can be reached")]
         agent_id: Option<String>,
     },
 }
@@ -244,7 +243,7 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
     })
 }
 
-/// What an answer is called: which question of whom it answers.
+/// The id of an answer: the task and the number of its question.
 fn answered(task: &TaskRef, number: u32) -> String {
     format!("{}/{number}", ID_FORMAT.of_handle(task.handle()))
 }

@@ -1,9 +1,8 @@
 //! The tools of Claude Code.
 //!
-//! An agent is `a` with its id, or its handle. There is no file to read an answer
-//! from before it comes, so `outputFile` is nothing, and ours to look at a task
-//! stays. Where an agent has not ended, a field `note` of ours says that nothing is
-//! done. Who has sent an agent off is `main` to it.
+//! An agent's id is `a` with its task id; its handle works as well. There is no output
+//! file, so `outputFile` is null and `inspect_task` stays. A field `note`, which Claude
+//! Code does not have, says that an agent has not ended. An agent calls its owner `main`.
 
 mod commands;
 
@@ -147,7 +146,7 @@ async fn begin(cx: ToolContext, asked: Agent) -> Result<SpawnCall, ToolError> {
         Some(kind) => profile_of(&cx, kind)?,
         None => None,
     };
-    // A short name says nothing of whose model it is.
+    // A short name does not name a provider.
     let (model, unknown) = match asked.model {
         Some(model) if model.contains('/') => (Some(model), false),
         other => (None, other.is_some()),
@@ -223,10 +222,10 @@ struct Send {
     message: String,
     /// The same in a few words; whoever gets the message does not see it.
     #[schemars(length(max = 200))]
-    #[expect(dead_code, reason = "the message says all of it")]
+    #[expect(dead_code, reason = "the message has it all")]
     summary: Option<String>,
     /// You are told of its end anyway.
-    #[expect(dead_code, reason = "every end is told")]
+    #[expect(dead_code, reason = "every end is reported")]
     notify_when_idle: Option<bool>,
 }
 

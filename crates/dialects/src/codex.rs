@@ -1,11 +1,10 @@
-//! The tools of Codex, as its models have them unless told otherwise.
+//! The first set of tools of Codex, which its models have by default.
 //!
-//! An agent is its id, which is a UUID as theirs are, and its nickname is its
-//! handle; a target may be either. A wait takes nothing away, and what it has told
-//! does not come again by itself. Where an agent has not ended, a field `note` of
-//! ours says that nothing is done. An agent that is closed is stopped, and one that
-//! has ended takes input all the same: it goes on in another task, under another
-//! id.
+//! An agent's id is its task id, a UUID as in Codex; its nickname is its handle. A target
+//! may be either. A wait consumes nothing, and no notice repeats the results that it
+//! returns. A field `note`, which Codex does not have, says that an agent has not ended.
+//! Closing an agent cancels it. Input for an agent that has ended continues it in another
+//! task, with another id.
 
 mod commands;
 mod questions;
@@ -35,14 +34,14 @@ pub(super) const NAMES: ToolNames = &[
 
 pub(super) const KEPT_TOOLS: &[&str] = &[];
 
-/// Who pauses ends nothing.
+/// Only a paused goal does not end the work.
 pub(super) const FINISH_ALIAS: FinishAlias = FinishAlias {
     name: "update_goal",
     results: &[r#"{"status":"complete"}"#, r#"{"status":"blocked"}"#],
     other_arguments: &[r#"{"status":"paused"}"#],
 };
 
-/// What a model is told of spawning an agent.
+/// The description of `spawn_agent`.
 pub(super) const SPAWN: &str = "Sends an agent off to do a task. It returns at once and WITHOUT any \
      result: that comes to you later by itself.";
 
@@ -82,7 +81,7 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
     aliases
 }
 
-/// What both of their sets of tools have.
+/// The tools that both sets have.
 pub(super) fn common(
     offered: &OfferedTools,
     words: ToolNames,
@@ -92,7 +91,7 @@ pub(super) fn common(
     common.into_iter().flatten()
 }
 
-/// How an agent stands.
+/// The status of an agent.
 pub(super) async fn status(waited: &WaitResult) -> Result<Value, ToolError> {
     Ok(match TaskStatus::of(&waited.task) {
         TaskStatus::Queued => json!("pending_init"),
@@ -122,7 +121,7 @@ struct Item {
     audio_url: Option<String>,
 }
 
-/// What is said, in one text.
+/// The message in one text.
 fn said(message: Option<String>, items: Option<Vec<Item>>) -> Result<String, ToolError> {
     let said = match (message, items) {
         (Some(_), Some(_)) => return Err(ToolError::new("Say message or items, not both.")),
@@ -170,7 +169,7 @@ struct Spawn {
     service_tier: Option<String>,
 }
 
-/// What is said of what is asked for in vain.
+/// A note on options without an effect.
 pub(super) const NO_EFFECT: &str = " reasoning_effort and service_tier have no effect here.";
 
 async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
@@ -236,7 +235,7 @@ struct WaitFor {
     timeout_ms: Option<i64>,
 }
 
-/// How many agents can be waited for at once.
+/// The largest number of agents in one wait.
 const MOST: usize = 64;
 
 fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, ToolError>> {
@@ -248,7 +247,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
     }
 }
 
-/// What is waited for, what the model calls each, and which are unknown.
+/// The wait, the name of each agent in the call, and the unknown agents.
 type Prepared = (TaskWait, Vec<String>, Map<String, Value>);
 
 async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError> {
@@ -272,7 +271,7 @@ async fn prepare(cx: ToolContext, asked: WaitFor) -> Result<Prepared, ToolError>
             Err(error) => return Err(error.into()),
         }
     }
-    // One that is not there is an end: nobody need wait for the others.
+    // An unknown target is final, so the wait returns at once.
     let span = match unknown.is_empty() {
         true => Duration::from_millis(millis.unsigned_abs().clamp(10_000, 3_600_000)),
         false => Duration::ZERO,

@@ -1,14 +1,13 @@
-//! The second set of tools of Codex, which it has if told so.
+//! The second set of tools of Codex.
 //!
-//! An agent is a path: `/root` is the one that nobody has sent off, and every other
-//! is `/root/` with its handle, however deep it stands, for no two have the same. A
-//! target is a path, the end of one, or an id. A wait says that something has come
-//! and not what: that comes by itself, as a notice. Where an agent has not ended, a
-//! field `note` of ours says that nothing is done. An agent that was interrupted has
-//! ended, and goes on with `followup_task`.
+//! An agent is a path: `/root` is the top-level agent, and every other agent is `/root/`
+//! with its handle, at any depth, because handles are unique. A target is a path, the
+//! last part of one, or an id. A wait reports that something has come, not what: the
+//! notices that follow have the content. A field `note`, which Codex does not have, says
+//! that an agent has not ended. `followup_task` continues an interrupted agent.
 //!
-//! Not verified: how these tools look on the wire, where theirs have a namespace of
-//! their own (`collaboration`); here they are called by their plain names.
+//! In Codex these tools have a namespace (`collaboration`). Its form on the wire is not
+//! verified; here the tools have plain names.
 
 use std::time::Duration;
 
@@ -82,7 +81,7 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
     aliases
 }
 
-/// The path of the one that nobody has sent off.
+/// The path of the top-level agent.
 const ROOT: &str = "/root";
 
 /// The id of a task.
@@ -111,7 +110,7 @@ fn is_root(target: &str) -> bool {
     matches!(target, ROOT | "root")
 }
 
-/// How an agent stands.
+/// The status of an agent.
 async fn status(waited: &WaitResult) -> Result<Value, ToolError> {
     match TaskStatus::of(&waited.task) {
         TaskStatus::Cancelled => Ok(json!("interrupted")),
@@ -161,7 +160,7 @@ async fn spawn(cx: ToolContext, asked: Spawn) -> Result<Output, ToolError> {
     Output::json(&json!({"task_name": path, "note": note}))
 }
 
-/// What an agent knows of the conversation.
+/// The part of the conversation that an agent knows.
 fn context(turns: Option<&str>) -> Result<Option<Value>, ToolError> {
     Ok(Some(match turns.map(str::trim) {
         None | Some("all") => json!("fork"),
@@ -215,8 +214,8 @@ async fn send(cx: ToolContext, asked: Send, mode: DeliveryMode) -> Result<Output
     }
 }
 
-/// Says something to the one that nobody has sent off, if it has sent off the agent
-/// itself: nobody speaks past his owner.
+/// Sends a message to the top-level agent, if that is the owner: an agent messages only
+/// its owner and its own tasks.
 async fn tell_root(cx: &ToolContext, message: &str) -> Result<Output, ToolError> {
     match cx.task().lineage().depth {
         1 => send_message(cx, ("parent", DeliveryMode::Steer), message)
@@ -237,7 +236,7 @@ struct WaitFor {
     timeout_ms: Option<i64>,
 }
 
-/// How many milliseconds a wait takes at the least and at the most.
+/// The shortest and the longest wait in milliseconds.
 const LEAST: u64 = 10_000;
 const MOST: u64 = 3_600_000;
 
@@ -252,7 +251,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
             false => String::new(),
         };
         cx.preceding_spawns().await;
-        // What has come since the last answer is read when this call returns.
+        // The agent reads what has come when this call returns.
         if cx.has_unread().await? {
             return Ok(Err(told(&format!("{COME}{raised}"), false)?));
         }
@@ -290,7 +289,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
     }
 }
 
-/// What is said where something has come.
+/// The text where something has come.
 const COME: &str = "Something has come for you. It follows.";
 
 fn told(message: &str, timed_out: bool) -> Result<Output, ToolError> {
@@ -331,7 +330,7 @@ async fn list(cx: ToolContext, asked: List) -> Result<Output, ToolError> {
     };
     let mut agents = Vec::new();
     if is_below(ROOT) {
-        // How it stands is known to nobody below it.
+        // Agents below it do not know its status.
         let status = (cx.task().lineage().depth == 0).then_some("running");
         agents.push(json!({"agent_name": ROOT, "agent_status": status}));
     }

@@ -1,10 +1,9 @@
 //! The tools of defect.
 //!
-//! A task is `bg-` with the number that the session has counted for it, or with
-//! its handle; it stays that task's, whatever was opened again. Results are plain
-//! text. An end is told once, as a notice, and says of a cancel that it was one.
-//! Defect has no word for messages and shows no results, so ours stay for both: an
-//! agent may ask something, and a long answer must be readable.
+//! A task id is `bg-` with the number of the task's handle, or with the handle. Results
+//! are plain text. One notice reports the end of a task, and says so if it was cancelled.
+//! Defect has no tools for messages and results, so `send_message` and `inspect_task`
+//! stay.
 
 use offshoot_agent::{FinishAlias, KIND, Output, ToolContext, ToolError};
 use offshoot_core::{BlockKind, Task};
@@ -128,7 +127,7 @@ struct Inspect {
     recent_blocks: Option<usize>,
 }
 
-/// How many blocks are shown at the most.
+/// The largest number of blocks shown.
 const MOST: usize = 50;
 
 async fn inspect(cx: ToolContext, asked: Inspect) -> Result<Output, ToolError> {
@@ -162,7 +161,7 @@ async fn inspect(cx: ToolContext, asked: Inspect) -> Result<Output, ToolError> {
     Ok(Output::text(lines.join("\n")))
 }
 
-/// The profile of an agent; of anything else, what it is.
+/// The profile of an agent, or the kind of another task.
 fn label(task: &Task) -> String {
     task_status::profile(task).unwrap_or_else(|| task.spec.kind.to_string())
 }

@@ -1,8 +1,8 @@
 //! The tools of everruns.
 //!
-//! A task is `task_`, an agent `session_`, a command `bg_`, each with the 32 digits
-//! of our id: all name the same task. Where an agent has not ended, a field `note` of ours says
-//! that nothing is done. A blueprint is a profile.
+//! A task has three ids, each with the 32 digits of its task id: `task_`, `session_` for
+//! an agent and `bg_` for a command. A field `note`, which everruns does not have, says
+//! that an agent has not ended. A blueprint is a profile.
 
 mod background;
 mod tasks;
@@ -32,10 +32,10 @@ pub(super) const NAMES: ToolNames = &[
     ("send_message", "message_task"),
 ];
 
-/// What runs commands stays: theirs only sends them off.
+/// `run_command` stays, because the tool of everruns only runs commands in the background.
 pub(super) const KEPT_TOOLS: &[&str] = &[RUN_COMMAND];
 
-/// How long a call waits for an agent.
+/// How long a call waits for an agent in the foreground.
 const FOREGROUND: Duration = Duration::from_secs(300);
 
 pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
@@ -83,7 +83,7 @@ fn subagent_id(id: TaskId) -> String {
     format!("session_{}", hex(id))
 }
 
-/// The task of this id, however it is written.
+/// Finds a task by any of its ids.
 async fn find(cx: &ToolContext, written: &str) -> Result<TaskRef, ToolError> {
     let written = written.trim();
     let digits =
@@ -135,7 +135,7 @@ fn spawn(cx: ToolContext, asked: Spawn) -> impl Future<Output = Result<Output, T
     }
 }
 
-/// How an agent stands that was waited for.
+/// The result of a call that waited for an agent.
 async fn ended<T>(
     waited_tasks: WaitedTasks,
     more: impl FnOnce(&mut Map<String, Value>) -> T,
@@ -239,7 +239,7 @@ fn message_subagent(
         let task = match send_message(&cx, (&to, DeliveryMode::Steer), &asked.message).await? {
             SendOutcome::Answered(task, _) => task,
             SendOutcome::Sent(receipts) => match receipts.first() {
-                // One that had ended goes on in another task.
+                // An agent that had ended continues in another task.
                 Some(receipt) => cx.task().task(&receipt.task.to_string()).await?,
                 None => task,
             },
@@ -271,7 +271,7 @@ async fn stopped(task: TaskRef, reason: String) -> Result<Output, ToolError> {
     }))
 }
 
-/// What became of a request to stop.
+/// The effect of a cancel in words.
 fn executor(stopping: &CancelOutcome) -> String {
     match stopping.reached {
         0 if stopping.record.state.is_terminal() => "it had ended before: nothing was stopped",

@@ -1,10 +1,9 @@
 //! The tools of koda.
 //!
-//! An agent is `agent:` and a command `process:`, each with the number that the
-//! session has counted for it, or with its handle. A wait takes nothing away: it
-//! shows the same however often it is made, and what it has shown does not come
-//! again by itself. An agent that was stopped is told as such. Koda has no word
-//! for messages, so ours stays: an agent may ask something.
+//! An agent's id is `agent:` and a command's `process:`, each with the number of the
+//! task's handle, or with the handle. A wait consumes nothing: repeated, it returns the
+//! same, and no notice repeats what it returned. A cancelled agent is reported as
+//! cancelled. Koda has no tool for messages, so `send_message` stays.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,7 +38,7 @@ pub(super) const KEPT_TOOLS: &[&str] = &["send_message"];
 
 const AGENT: IdFormat = IdFormat { prefix: "agent:", kind: KIND };
 const PROCESS: IdFormat = IdFormat { prefix: "process:", kind: "command" };
-/// A number alone is an agent's.
+/// A bare number is an agent's id.
 const BARE: IdFormat = IdFormat { prefix: "", kind: KIND };
 
 pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
@@ -160,7 +159,7 @@ struct Agents {
     detail: bool,
 }
 
-/// How much of a prompt is shown.
+/// How many characters of a prompt are shown.
 const PROMPT: usize = 500;
 
 async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
@@ -222,7 +221,7 @@ fn status(task: &Task) -> &'static str {
     }
 }
 
-/// How a command stands, and with which code it has ended if it has.
+/// The status of a command and its exit code.
 fn process(task: &Task) -> (&'static str, Option<i32>) {
     let status = match task.ended() {
         None => "running",
@@ -266,7 +265,7 @@ struct WaitFor {
     timeout_secs: Option<u64>,
 }
 
-/// How many tasks can be waited for at once.
+/// The largest number of tasks in one wait.
 const MOST: usize = 64;
 
 fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, ToolError>> {
@@ -277,7 +276,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
         let mut found = Vec::new();
         let mut places = Vec::new();
         for written in asked.task_ids {
-            // One that is not there is no reason not to wait for the others.
+            // The wait goes on for the tasks that exist.
             places.push(match find(&cx, &written).await {
                 Ok(task) => {
                     found.push(task);
@@ -300,9 +299,9 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
     }
 }
 
-/// What is said of an id.
+/// The entry of an id.
 enum Place {
-    /// It is that of the task at this place.
+    /// It names the task at this position.
     Found(usize),
     Wrong(Value),
 }

@@ -80,6 +80,9 @@ pub(crate) fn profile_of(cx: &ToolContext, role: &str) -> Result<Option<String>,
     if GENERAL_ROLES.contains(&role) {
         return Ok(None);
     }
+    if cx.task().other_agent_kinds().iter().any(|kind| *kind.kind == *role) {
+        return Ok(Some(role.to_owned()));
+    }
     let found = match cx.profile_source() {
         Some(source) => source.find(role, cx.folder()).map(drop),
         None => {

@@ -89,7 +89,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: usize = counting.wait().await?.decode()?;
     println!("   {words} words, no step taken twice");
 
-    println!("5. Every result comes home, in order, and is read exactly once.");
+    println!("5. Every result is delivered in order, and is read exactly once.");
     let rows = session.drain(64).await?;
     let told = rows
         .iter()

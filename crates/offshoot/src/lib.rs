@@ -1,8 +1,8 @@
 //! Background sub-agents that are never lost.
 //!
-//! Send tasks off, keep going, and get every result back: across turns, panics,
+//! Spawn tasks, keep working, and get every result: across turns, panics,
 //! dropped waiters and `kill -9`. A task is durable before its body is polled,
-//! and its result is durable before anybody is told.
+//! and its result is durable before a waiter is notified.
 //!
 //! # A first task
 //! ```
@@ -28,7 +28,7 @@
 //! - [`Kind`] makes a typed function a kind of task that survives a crash:
 //!   resumable, idempotent, or lost with notice. Closures
 //!   ([`Session::spawn_ephemeral`]) are lost with their process, and say so.
-//! - [`Context`] is what a body has in hand: its token, inbox, journal
+//! - [`Context`] has the tools of a body: its cancellation token, inbox, journal
 //!   ([`Context::step`]), progress, questions, and the tasks it owns.
 //! - [`TaskRef`] waits, watches, sends, peeks, cancels. [`InboxRows`] are
 //!   the unread rows of an inbox.
@@ -51,7 +51,7 @@
 //!            │ · the owners that waited for nothing else       │
 //!            └────────────────────────┬────────────────────────┘
 //!                                     ▼
-//!              waiters and owner are woken ──► drain ──► ack, or append to
+//!           waiters and owner are notified ──► drain ──► ack, or append to
 //!                                              a history and ack in one commit
 //! ```
 //! There is no second path: watching, listing and peeking read records, and

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use offshoot_core::{
-    ActivityKind, Block, Lineage, MessageId, Owner, Payload, Stamp, TaskId, Visibility, WaitingOn,
+    ActivityKind, Block, Lineage, MessageId, Owner, Payload, Stamp, Task, TaskId, Visibility,
+    WaitingOn,
 };
 use offshoot_store::{CounterChange, HistoryPage, MessagePosition, TaskScope};
 use serde::Serialize;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access;
 use crate::deliver::{self, InboxRows, MessageRecipient, QuestionRequest, SendRequest};
+use crate::engine::backend::AgentKind;
 use crate::engine::body::{BodyError, CancelledError, ClosureBody};
 use crate::engine::handle::{Context, TaskRef, Viewer};
 use crate::engine::kind::{BackendBody, TaskRequest};
@@ -55,6 +57,13 @@ impl Context {
     pub async fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let input = &self.live.spec.input;
         self.engine.load(input).await
+    }
+
+    /// The text of a finished task for its owner, as the backend of its kind writes it.
+    pub fn digest(&self, task: &Task, allowance: usize) -> String {
+        let backend = self.engine.kinds.get(&task.spec.kind);
+        let own = backend.and_then(|backend| backend.digest(task, allowance));
+        own.unwrap_or_else(|| offshoot_core::digest(task, allowance))
     }
 
     /// Whether the task was cancelled.
@@ -107,6 +116,20 @@ impl Context {
     /// Whether the cap on depth lets this task have children.
     pub fn may_have_children(&self) -> bool {
         self.lineage().depth < self.engine.config.caps.depth
+    }
+
+    /// The registered kinds, other than this task's own, whose backends declare
+    /// themselves agents. Sorted by name.
+    pub fn other_agent_kinds(&self) -> Vec<AgentKind> {
+        let others = self.engine.kinds.iter().filter(|(kind, _)| **kind != self.live.spec.kind);
+        let declared = others.filter_map(|(kind, backend)| {
+            let description = backend.agent_description()?.to_owned();
+            let capabilities = backend.capabilities();
+            Some(AgentKind { kind: kind.clone(), description, capabilities })
+        });
+        let mut kinds: Vec<_> = declared.collect();
+        kinds.sort_unstable_by(|one, other| one.kind.cmp(&other.kind));
+        kinds
     }
 
     /// The task with this handle or id that this one may touch: itself, one

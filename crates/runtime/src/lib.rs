@@ -66,7 +66,7 @@ pub use deliver::{
     InboxRow, InboxRows, MessageRecipient, QuestionRequest, Receipts, RefusedRecipient, SendRequest,
 };
 pub use engine::ambient::{ToolCallFuture, in_tool_call};
-pub use engine::backend::{Backend, ClearReason, InputStatus, ReconcileResult};
+pub use engine::backend::{AgentKind, Backend, ClearReason, InputStatus, ReconcileResult};
 pub use engine::body::{
     BodyError, BodyResult, CancelledError, ClosureBody, EncodeFuture, TaskBody,
 };

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::ResourceLimits;
 
+/// The exit code of a shell for a program that exists and was not executed.
+pub(crate) const NOT_EXECUTED: i32 = 126;
+
 /// Which folders a program may write to, and what is hidden from it. All else
 /// it may read and execute.
 ///

@@ -18,7 +18,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::confinement::Confinement;
+use crate::confinement::{Confinement, NOT_EXECUTED};
 
 /// The first argument by which a program knows that it is asked to confine.
 const ASKED: &str = "__offshoot-confined";
@@ -40,9 +40,6 @@ const PROCESSES: &str = "cgroup.procs";
 
 /// Put before the name of a variable that only the program is to have.
 const PASSED_ON: &[u8] = b"offshoot-confined:";
-
-/// How a shell tells that a program is there and was not executed.
-pub(crate) const NOT_EXECUTED: i32 = 126;
 
 /// Whether this process looks for the argument when it starts.
 static LOOKS: AtomicBool = AtomicBool::new(false);

@@ -58,6 +58,7 @@ mod helper;
 mod limits;
 #[cfg(target_os = "linux")]
 mod linux;
+mod probe;
 mod removal;
 mod support;
 
@@ -65,5 +66,6 @@ pub use confinement::{Confinement, ConfinementError};
 pub use credentials::{holds_password, is_credential};
 pub use helper::{Helper, NoNamespaces, enter_if_asked, passed_on};
 pub use limits::ResourceLimits;
+pub use probe::probe;
 pub use removal::remove_tree;
-pub use support::{Lack, Support, probe};
+pub use support::{Lack, Support};

@@ -1,20 +1,19 @@
-//! What this system can do.
+//! The support of this system for confinement.
 
 use std::fmt;
 
-/// Whether programs can be confined here.
+/// The support of this system for confinement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Support {
-    /// In all that this crate promises.
+    /// Programs can be confined in every way that this crate promises.
     Whole,
-    /// But for signals: a confined program may send them to any process of its
-    /// user.
+    /// Programs can be confined, except that they may signal any process of their user.
     ButSignals,
-    /// They cannot.
+    /// Programs cannot be confined.
     No(Lack),
 }
 
-/// What is missing.
+/// The reason for which programs cannot be confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Lack {
     /// The system is another.
@@ -52,16 +51,4 @@ impl fmt::Display for Support {
             Self::No(lack) => write!(f, "commands cannot be confined: {lack}"),
         }
     }
-}
-
-/// Asks the system what it can do. This process is not changed.
-#[cfg(target_os = "linux")]
-pub fn probe() -> Support {
-    crate::linux::probe()
-}
-
-/// Asks the system what it can do. This process is not changed.
-#[cfg(not(target_os = "linux"))]
-pub fn probe() -> Support {
-    Support::No(Lack::System)
 }

@@ -44,6 +44,10 @@ impl Backend for AgentBackend {
             .with(Capabilities::TRANSCRIPT)
     }
 
+    fn agent_description(&self) -> Option<&str> {
+        Some("Works on a task with a model and tools.")
+    }
+
     fn recovery(&self) -> Recovery {
         Recovery::Resume
     }

@@ -5,9 +5,9 @@ mod listing;
 mod live;
 
 use offshoot_core::permissions::PermissionMode;
-use offshoot_core::{Payload, RunId, Sizes, Wake};
+use offshoot_core::{Capabilities, Payload, RunId, Sizes, Wake};
 use offshoot_models::{Endpoint, ModelName};
-use offshoot_runtime::{BodyError, StepError, TaskRef, TaskRequest};
+use offshoot_runtime::{AgentKind, BodyError, StepError, TaskRef, TaskRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -242,7 +242,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
         let task = cx.cx.task(&child.to_string()).await?;
         return Ok(SpawnedAgent::New { task, isolation, budget_note: None });
     }
-    let mut brief = brief(cx, &asked).await?;
+    let (mut brief, other) = brief(cx, &asked).await?;
     let (isolation, profile) = (brief.isolation, brief.profile.clone());
     // What is detached is nobody's that could be told of it.
     let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
@@ -270,7 +270,8 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
             brief.bytes()
         )));
     }
-    let request = TaskRequest::new(KIND, brief);
+    let kind = other.as_ref().map_or(KIND, |other| &*other.kind);
+    let request = TaskRequest::new(kind, brief);
     let mut spawn = cx.cx.spawn(request).key(&format!("call {}", cx.key)).wake(match asked.wake {
         Wakes::OnTerminal => Wake::OnTerminal,
         Wakes::OnActivity => Wake::OnActivity,
@@ -316,11 +317,58 @@ fn started_detached(handle: &str) -> String {
     )
 }
 
-async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
-    let mut brief = chosen::brief(cx, asked).await?;
+async fn brief(
+    cx: &ToolContext,
+    asked: &Arguments,
+) -> Result<(Brief, Option<AgentKind>), ToolError> {
+    let (mut brief, other) = chosen::brief(cx, asked).await?;
     if let Some(model) = &asked.model {
         brief.model = model.parse().map_err(|error| ToolError::of(&error))?;
     }
+    match other {
+        Some(other) => Ok((brief_of_other(cx, (asked, &other), brief)?, Some(other))),
+        None => Ok((own_brief(cx, asked, brief).await?, None)),
+    }
+}
+
+/// The brief of an agent of another backend, which has no conversation to share and no
+/// worktree of this crate.
+fn brief_of_other(
+    cx: &ToolContext,
+    (asked, other): (&Arguments, &AgentKind),
+    brief: Brief,
+) -> Result<Brief, ToolError> {
+    let refused = |what: &str| {
+        let kind = &other.kind;
+        Err(ToolError::new(format!("Nothing was started: an agent {kind:?} {what}.")))
+    };
+    if !matches!(asked.context, Knows::Fresh) {
+        return refused(
+            "cannot know your conversation. Use context=\"fresh\" and say in the task \
+                        what it needs to know",
+        );
+    }
+    if asked.isolation == Isolates::Worktree {
+        return refused("gets no worktree of its own. Leave out isolation");
+    }
+    if asked.detached && is_in_worktree(cx) {
+        return refused("would lose the folder in which it works when you end. Do not detach it");
+    }
+    match &asked.result_schema {
+        Some(_) if !other.capabilities.has(Capabilities::STRUCTURED_OUTPUT) => {
+            refused("takes no result_schema. Leave it out and say in the task what you need")
+        }
+        Some(schema) => Ok(brief.result_schema(schema.clone())),
+        None => Ok(brief),
+    }
+}
+
+/// The brief of an agent of the owner's backend.
+async fn own_brief(
+    cx: &ToolContext,
+    asked: &Arguments,
+    mut brief: Brief,
+) -> Result<Brief, ToolError> {
     let known = cx.shared.dialects.position(&brief.dialect);
     known.map_err(|error| ToolError::new(format!("Nothing was started: {error}.")))?;
     brief.endpoint = endpoint(cx, &brief.model).await?;

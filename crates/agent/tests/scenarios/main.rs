@@ -40,6 +40,7 @@ mod knowing;
 mod limits;
 mod model_delay;
 mod offline;
+mod other_backends;
 mod patience;
 mod permissions;
 mod postures;

@@ -1,41 +1,47 @@
 //! Commands as a backend of the runtime.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, DeliveryMode, Message, Recovery, Task};
+use offshoot_core::{Capabilities, DeliveryMode, Message, Outcome, Recovery, Task, text};
 use offshoot_runtime::{
     Backend, BodyResult, BoxFuture, ClearReason, Context, InputStatus, ReconcileResult,
 };
 use parking_lot::Mutex;
 
-use super::body::{self, Given};
-use super::commands::Shared;
-use super::keeper::Urgency;
+use super::body::{self, CallerContext};
+use super::commands::CommandsShared;
 use super::line::{Command, Restart, Stdin};
 use super::reconcile::reported;
+use super::report::Report;
+use super::supervisor::StopUrgency;
 
 /// Executes tasks of kind [`command`](super::Commands::KIND). Get it from
 /// [`Commands::backend`](super::Commands::backend).
 #[derive(Debug)]
 pub struct CommandBackend {
-    shared: Arc<Shared>,
+    shared: Arc<CommandsShared>,
     restart: Restart,
     stdin: Stdin,
     // For the first attempt alone: a later one may be in another process, and
     // all later ones are alike.
-    given: Mutex<Given>,
+    caller: Mutex<CallerContext>,
 }
 
 impl CommandBackend {
-    pub(crate) fn new(shared: Arc<Shared>, given: Given) -> Self {
+    pub(crate) fn new(shared: Arc<CommandsShared>, caller: CallerContext) -> Self {
         let (restart, stdin) = (Restart::default(), Stdin::default());
-        Self { shared, restart, stdin, given: Mutex::new(given) }
+        Self { shared, restart, stdin, caller: Mutex::new(caller) }
     }
 
-    /// What executes this command.
-    pub(crate) fn of(command: &Command, shared: Arc<Shared>, given: Given) -> Self {
+    /// The backend of this command.
+    pub(crate) fn of(
+        command: &Command,
+        shared: Arc<CommandsShared>,
+        caller: CallerContext,
+    ) -> Self {
         let (restart, stdin) = (command.restarts(), command.stdin());
-        Self { restart, stdin, ..Self::new(shared, given) }
+        Self { restart, stdin, ..Self::new(shared, caller) }
     }
 }
 
@@ -56,8 +62,12 @@ impl Backend for CommandBackend {
     }
 
     fn start(&self, cx: Context) -> BoxFuture<BodyResult> {
-        let given = std::mem::take(&mut *self.given.lock());
-        Box::pin(body::execute(cx, self.shared.clone(), given))
+        let caller = std::mem::take(&mut *self.caller.lock());
+        Box::pin(body::execute(cx, self.shared.clone(), caller))
+    }
+
+    fn digest(&self, task: &Task, allowance: usize) -> Option<String> {
+        digest(task, allowance)
     }
 
     fn input_status(&self, task: &Task) -> InputStatus {
@@ -71,29 +81,29 @@ impl Backend for CommandBackend {
         if message.mode == DeliveryMode::Last {
             self.shared.ended_inputs.note(task.id());
         }
-        if let Some(keeper) = self.shared.keepers.of(task.id()) {
-            keeper.mail.notify_one();
+        if let Some(supervisor) = self.shared.supervisors.of(task.id()) {
+            supervisor.messages.notify_one();
         }
     }
 
     fn clear(&self, cx: &Context, why: ClearReason) -> BoxFuture<()> {
-        let Some(keeper) = self.shared.keepers.of(cx.id()) else {
+        let Some(supervisor) = self.shared.supervisors.of(cx.id()) else {
             return Box::pin(std::future::ready(()));
         };
         let (cx, shared) = (cx.clone(), self.shared.clone());
         Box::pin(async move {
             // Of the others the dropped body has said how long they may take.
             if why == ClearReason::Aborted {
-                keeper.stop(Urgency::Kill);
+                supervisor.stop(StopUrgency::Kill);
             }
-            keeper.finished().await;
-            body::tell(&cx, &keeper).await;
-            shared.forget(&keeper);
+            supervisor.finished().await;
+            body::report_progress(&cx, &supervisor).await;
+            shared.forget(&supervisor);
         })
     }
 
     fn close(&self) {
-        self.shared.keepers.kill_all();
+        self.shared.supervisors.kill_all();
     }
 
     fn reconcile(&self, task: &Task) -> BoxFuture<ReconcileResult> {
@@ -103,4 +113,26 @@ impl Backend for CommandBackend {
             ReconcileResult::ByPolicy
         })
     }
+}
+
+/// The digest of a command that completed. Its value is a record for programs, of which
+/// an owner needs the exit code and the last line.
+fn digest(task: &Task, allowance: usize) -> Option<String> {
+    let Some(Outcome::Completed { value, cancel_requested: false }) = task.ended() else {
+        return None;
+    };
+    let Report { exit, duration_ms, output, last_line, .. } = value.decode().ok()?;
+    let (exit, duration) = (exit?, duration_ms?);
+    let (seconds, tenths) = (duration / 1_000, duration % 1_000 / 100);
+    let handle = task.handle();
+    let mut digest = format!("{handle} completed\nExit code {exit} after {seconds}.{tenths} s.");
+    match (output.bytes, last_line) {
+        (0, _) => digest.push_str(" It wrote nothing."),
+        (bytes, None) => write!(digest, " It wrote {bytes} bytes.").ok()?,
+        (bytes, Some(line)) => {
+            let line = text::cut(&line, allowance);
+            write!(digest, " It wrote {bytes} bytes, of which the last line is:\n{line}").ok()?;
+        }
+    }
+    Some(digest)
 }

@@ -1,4 +1,4 @@
-//! All commands of one data folder.
+//! The commands of one data directory.
 
 use std::ffi::OsString;
 use std::future::Future;
@@ -12,19 +12,19 @@ use offshoot_sandbox::{Helper, remove_tree};
 use tokio::sync::OnceCell;
 
 use super::backend::CommandBackend;
-use super::body::Given;
+use super::body::CallerContext;
 use super::confiner::Confiner;
 use super::input::EndedInputs;
-use super::keeper::Keeper;
-use super::keepers::Keepers;
 use super::line::{Command, CommandError, Stdin};
+use super::supervisor::Supervisor;
+use super::supervisors::Supervisors;
 use super::surroundings::Surroundings;
-use crate::log::{Lives, Log, LogLimits, Seat};
-use crate::process::{CgroupLack, Cgroups, Formers, HolderFile, Scanner, Session};
+use crate::log::{LiveLogs, LogLimits, LosslessReader, OutputLog};
+use crate::process::{CgroupLack, Cgroups, DeadHolders, HolderFile, Scanner, SessionUse};
 use crate::workers::Workers;
 
-/// Executes the commands of one data folder and keeps their output. Cheap to
-/// clone; there is one for each folder.
+/// Executes the commands of one data directory and keeps their output. Cheap to clone;
+/// there is one for each directory.
 ///
 /// It needs a Tokio runtime with its timer and its I/O enabled.
 ///
@@ -48,68 +48,68 @@ use crate::workers::Workers;
 /// # }
 /// ```
 #[derive(Clone, Debug)]
-pub struct Commands(Arc<Shared>);
+pub struct Commands(Arc<CommandsShared>);
 
-/// What all commands of a data folder have in common.
+/// The state that all commands of a data directory share.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct CommandsShared {
     logs: PathBuf,
-    session: Session,
-    pub(crate) lives: Lives,
+    session: SessionUse,
+    pub(crate) live_logs: LiveLogs,
     pub(crate) limits: LogLimits,
-    pub(crate) keepers: Keepers,
+    pub(crate) supervisors: Supervisors,
     pub(crate) ended_inputs: EndedInputs,
     pub(crate) scanner: Scanner,
     /// Start processes.
     pub(crate) starters: Workers,
     /// Write logs.
     pub(crate) writers: Workers,
-    pub(crate) formers: Formers,
+    pub(crate) dead_holders: DeadHolders,
     pub(crate) confiner: Confiner,
     pub(crate) cgroups: Cgroups,
     pub(crate) sessions_ended: OnceCell<usize>,
 }
 
-/// A data folder about to be used for commands.
+/// Options of [`Commands`].
 #[derive(Clone, Debug)]
 #[must_use = "nothing is done before `open`"]
-pub struct Holding {
+pub struct CommandsBuilder {
     folder: PathBuf,
     limits: LogLimits,
-    session: Session,
+    session: SessionUse,
     confiner: Confiner,
     cgroups: bool,
 }
 
-/// Whether somebody reads along from the start and must miss nothing.
+/// Whether a reader follows the output from the start and must miss nothing.
 #[derive(Debug)]
 pub enum Attach<'a> {
-    /// Nobody does.
+    /// No reader does.
     No,
-    /// Whoever has this seat does: see
-    /// [`Log::follow_seated`](crate::Log::follow_seated).
-    Lossless(&'a Seat),
+    /// The owner of this [`LosslessReader`] does: see
+    /// [`OutputLog::follow_lossless`](crate::OutputLog::follow_lossless).
+    Lossless(&'a LosslessReader),
 }
 
-/// Why commands cannot be executed here, or a request not be made.
+/// The reason for which commands cannot be executed, or a request not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CommandsError {
-    /// The folder for the output cannot be used.
+    /// The directory for the output cannot be used.
     #[error(
-        "the folder {path:?} cannot be used for the output of commands: check that it is yours and can be written to"
+        "the directory {path:?} cannot be used for the output of commands: check that it is yours and can be written to"
     )]
-    Folder {
-        /// Which.
+    Directory {
+        /// Its path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The system has no thread or no descriptor for what ends commands.
+    /// The system has no thread or descriptor left for ending commands.
     #[error(
         "commands could not be ended here: the system has no more threads or open files to give"
     )]
     Threads(#[source] io::Error),
-    /// The command cannot be one.
+    /// The command is malformed.
     #[error(transparent)]
     Command(#[from] CommandError),
     /// The command cannot be stored.
@@ -117,24 +117,24 @@ pub enum CommandsError {
     Payload(#[from] PayloadError),
 }
 
-impl Holding {
-    /// How much of each command's output is kept.
+impl CommandsBuilder {
+    /// Sets how much of each command's output is kept.
     pub fn limits(mut self, limits: LogLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Says that this process leads a session in which nobody is but what it
-    /// starts for commands, as a daemon does. Should it die, the next one ends
-    /// everything that is left in that session.
+    /// Declares that this process leads a session that has only the processes of its
+    /// commands, as a daemon does. If it dies, the next holder of the directory ends
+    /// every process that is left in that session.
     pub fn sole_session(mut self) -> Self {
-        self.session = Session::Sole;
+        self.session = SessionUse::Sole;
         self
     }
 
-    /// What confines those commands that are to be: see
-    /// [`Command::confined`]. Without it they are not started. It also has
-    /// commands enter their cgroups.
+    /// Sets the helper that confines commands: see [`Command::confined`]. Without a
+    /// helper, confined commands are not started. The helper also moves commands into
+    /// their cgroups.
     pub fn helper(mut self, helper: impl Into<Option<Helper>>) -> Self {
         self.confiner.helper = helper.into();
         self
@@ -147,17 +147,18 @@ impl Holding {
         self
     }
 
-    /// Names further variables that no confined command is given by its
-    /// surroundings, as those that hold keys of providers. Variables whose
-    /// [names](offshoot_sandbox::is_credential) or
-    /// [values](offshoot_sandbox::holds_password) say that they hold a credential
-    /// are not given either, nor are those by which Offshoot is told things.
+    /// Names more variables that confined commands do not get from their surroundings,
+    /// such as the keys of providers.
+    ///
+    /// They never get variables whose [name](offshoot_sandbox::is_credential) or
+    /// [value](offshoot_sandbox::holds_password) is that of a credential, nor the
+    /// variables of Offshoot itself.
     pub fn secrets<N: Into<OsString>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
         self.confiner.secrets = named.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Uses the folder. This process holds it: nothing else may use it for
+    /// Opens the directory. This process must hold it: no other process may use it for
     /// commands at the same time.
     pub fn open(self) -> Result<Commands, CommandsError> {
         let Self { folder, limits, session, confiner, cgroups } = self;
@@ -166,25 +167,25 @@ impl Holding {
             true => Cgroups::open(confiner.helper.as_ref()),
             false => Cgroups::off(),
         };
-        let formers = crate::file::make_folder(&logs)
+        let dead_holders = crate::file::make_folder(&logs)
             .and_then(|()| HolderFile::in_folder(&logs).enter(session, &cgroups));
-        let formers =
-            formers.map_err(|source| CommandsError::Folder { path: logs.clone(), source })?;
-        // What ends commands is there before the first one starts.
+        let dead_holders = dead_holders
+            .map_err(|source| CommandsError::Directory { path: logs.clone(), source })?;
+        // The threads that end commands exist before the first command starts.
         let scanner = Scanner::start().map_err(CommandsError::Threads)?;
         let starters = Workers::start("offshoot-start").map_err(CommandsError::Threads)?;
         let writers = Workers::start("offshoot-log").map_err(CommandsError::Threads)?;
-        Ok(Commands(Arc::new(Shared {
+        Ok(Commands(Arc::new(CommandsShared {
             logs,
             session,
-            lives: Lives::default(),
+            live_logs: LiveLogs::default(),
             limits,
-            keepers: Keepers::default(),
+            supervisors: Supervisors::default(),
             ended_inputs: EndedInputs::default(),
             scanner,
             starters,
             writers,
-            formers,
+            dead_holders,
             confiner,
             cgroups,
             sessions_ended: OnceCell::new(),
@@ -196,27 +197,27 @@ impl Commands {
     /// The kind under which the backend is registered.
     pub const KIND: &'static str = "command";
 
-    /// The commands of this data folder, as usual.
+    /// The commands of this data directory, with the default options.
     pub fn at(folder: impl AsRef<Path>) -> Result<Self, CommandsError> {
-        Self::holding(folder).open()
+        Self::builder(folder).open()
     }
 
-    /// The same with something to say beforehand.
-    pub fn holding(folder: impl AsRef<Path>) -> Holding {
+    /// The options of the commands of this data directory.
+    pub fn builder(folder: impl AsRef<Path>) -> CommandsBuilder {
         let folder = folder.as_ref().to_path_buf();
         let (limits, confiner) = (LogLimits::default(), Confiner::default());
-        Holding { folder, limits, session: Session::Shared, confiner, cgroups: true }
+        CommandsBuilder { folder, limits, session: SessionUse::Shared, confiner, cgroups: true }
     }
 
-    /// What executes commands, to be registered under [`KIND`](Self::KIND).
+    /// The backend that executes commands, to be registered under [`KIND`](Self::KIND).
     pub fn backend(&self) -> CommandBackend {
-        CommandBackend::new(self.0.clone(), Given::default())
+        CommandBackend::new(self.0.clone(), CallerContext::default())
     }
 
-    /// A request to execute a command in these surroundings; without any, in
-    /// those of this process. They are never stored, so a command that starts
-    /// only after this process is gone gets those of the next one, and its
-    /// [`Report`](super::Report) says so.
+    /// A request to execute a command in these surroundings, or in those of this process.
+    ///
+    /// Surroundings are never stored. A command that starts after the end of this
+    /// process gets those of the next one, and its [`Report`](super::Report) says so.
     pub fn request(
         &self,
         command: Command,
@@ -231,40 +232,41 @@ impl Commands {
             Attach::Lossless(seat) => Some(seat.hold()),
         };
         let input = Payload::encode(&command)?;
-        let given = Given { surroundings, hold };
-        let backend = CommandBackend::of(&command, self.0.clone(), given);
+        let caller = CallerContext { surroundings, hold };
+        let backend = CommandBackend::of(&command, self.0.clone(), caller);
         Ok(TaskRequest::new(Self::KIND, input).executed_by(Arc::new(backend)))
     }
 
-    /// Where each command has a cgroup of its own, or why it has none. Commands in
-    /// one leave no process behind whatever they do to their limits, environment,
-    /// group and parents.
+    /// The directory of the commands' cgroups, or the reason for which there are none.
+    ///
+    /// A command in a cgroup leaves no process behind, even if its processes change
+    /// their limits, environment, group and parents.
     pub fn cgroups(&self) -> Result<&Path, &CgroupLack> {
         self.0.cgroups.directory()
     }
 
-    /// Says that everything former holders of the folder left behind has been
-    /// ended, so that nobody is taken for it later.
+    /// Notes that every process of dead holders of the directory has ended, so that no
+    /// later process is taken for one of theirs.
     pub fn recovered(&self) -> io::Result<()> {
-        if !self.0.formers.any_lives() {
-            self.0.formers.clear_cgroups();
+        if !self.0.dead_holders.any_lives() {
+            self.0.dead_holders.clear_cgroups();
         }
         HolderFile::in_folder(&self.0.logs).forget_formers(self.0.session, &self.0.cgroups)
     }
 
-    /// Says that this holder ends and leaves nothing behind.
-    pub fn leave(&self) -> io::Result<()> {
+    /// Gives the directory up: this holder ends and leaves no process behind.
+    pub fn release(&self) -> io::Result<()> {
         self.0.cgroups.remove();
-        HolderFile::in_folder(&self.0.logs).leave()
+        HolderFile::in_folder(&self.0.logs).clear()
     }
 
     /// The output of a task.
-    pub fn log(&self, task: TaskId) -> Log {
+    pub fn log(&self, task: TaskId) -> OutputLog {
         self.0.log(task)
     }
 
-    /// Deletes the output of the tasks that `keep` does not want kept: those
-    /// that are no more. How many logs went.
+    /// Deletes the logs of the tasks for which `keep` returns `false`, and returns their
+    /// number.
     pub async fn sweep<F, Keep>(&self, mut keep: F) -> io::Result<usize>
     where
         F: FnMut(TaskId) -> Keep,
@@ -274,7 +276,7 @@ impl Commands {
         let tasks = crate::log::blocking(move || logged(&logs)).await?;
         let mut swept = 0;
         for task in tasks {
-            if self.0.keepers.of(task).is_some() || keep(task).await {
+            if self.0.supervisors.of(task).is_some() || keep(task).await {
                 continue;
             }
             let folder = self.0.log_folder(task);
@@ -290,19 +292,19 @@ impl Commands {
     }
 }
 
-impl Shared {
+impl CommandsShared {
     pub(crate) fn log_folder(&self, task: TaskId) -> PathBuf {
         self.logs.join(task.to_string())
     }
 
-    /// Whoever had to be told of the end of a command has been.
-    pub(crate) fn forget(&self, keeper: &Arc<Keeper>) {
-        self.keepers.forget(keeper);
-        self.ended_inputs.forget(keeper.task);
+    /// Forgets a command whose end has been read.
+    pub(crate) fn forget(&self, supervisor: &Arc<Supervisor>) {
+        self.supervisors.forget(supervisor);
+        self.ended_inputs.forget(supervisor.task);
     }
 
-    pub(crate) fn log(&self, task: TaskId) -> Log {
-        Log::new(self.log_folder(task), self.lives.get(task))
+    pub(crate) fn log(&self, task: TaskId) -> OutputLog {
+        OutputLog::new(self.log_folder(task), self.live_logs.get(task))
     }
 }
 

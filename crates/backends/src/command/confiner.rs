@@ -1,4 +1,4 @@
-//! What it takes to start a confined command.
+//! Starting a confined command.
 //!
 //! The process that is started is the helper, which becomes the program. So
 //! what the system would say of the program is found out before.
@@ -15,10 +15,10 @@ use rustix::io::Errno;
 
 use super::line::Command;
 use super::report::StartError;
-use super::start::NotStarted;
+use super::start::StartFailure;
 use super::surroundings::Surroundings;
 
-/// How confined commands are started.
+/// The way to start confined commands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Confiner {
     pub(crate) helper: Option<Helper>,
@@ -27,8 +27,8 @@ pub(crate) struct Confiner {
 }
 
 impl Confiner {
-    /// Who confines, if that can be done here.
-    pub(crate) fn helper(&self) -> Result<&Helper, NotStarted> {
+    /// The helper, if the system can confine.
+    pub(crate) fn helper(&self) -> Result<&Helper, StartFailure> {
         if let Support::No(lack) = offshoot_sandbox::probe() {
             return Err(not_confined(&lack.to_string()));
         }
@@ -37,7 +37,7 @@ impl Confiner {
             .ok_or_else(|| not_confined("this program was not told how to; that is a defect"))
     }
 
-    /// What a command is given, without what it is not to see.
+    /// The surroundings of a command, without what it must not see.
     pub(crate) fn cleared(&self, command: &Command, around: Surroundings) -> Surroundings {
         match command.confinement() {
             Some(_) => around.without_secrets(self.secrets.iter()),
@@ -46,17 +46,17 @@ impl Confiner {
     }
 }
 
-fn not_confined(why: &str) -> NotStarted {
+fn not_confined(why: &str) -> StartFailure {
     let message = format!("it was not started, as it cannot be confined: {why}");
-    NotStarted::new(StartError::NotConfined, message)
+    StartFailure::new(StartError::NotConfined, message)
 }
 
-/// What it means that the helper was not started.
+/// The failure of a command whose helper was not started.
 pub(crate) fn helper_refused(
     command: &Command,
     program: &Path,
     error: &std::io::Error,
-) -> NotStarted {
+) -> StartFailure {
     match Errno::from_io_error(error) {
         Some(Errno::TOOBIG | Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
             super::start::refusal(command, program, error)
@@ -68,7 +68,7 @@ pub(crate) fn helper_refused(
 /// What the system would refuse to execute, as far as that can be told.
 pub(crate) fn check_program(program: &Path, folder: &Path) -> Result<(), Errno> {
     rustix::fs::access(program, Access::EXEC_OK)?;
-    // Not to be waited for, should somebody have put a pipe in its place.
+    // Nonblocking, because a pipe may be in its place.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut head = Vec::new();
     let read = rustix::fs::open(program, flags, Mode::empty())
@@ -88,7 +88,7 @@ pub(crate) fn check_program(program: &Path, folder: &Path) -> Result<(), Errno> 
     rustix::fs::access(folder.join(OsStr::from_bytes(interpreter)), Access::EXEC_OK)
 }
 
-/// Whether somebody has told this system of formats of their own.
+/// Whether this system has other program formats registered.
 fn knows_other_formats() -> bool {
     let Ok(formats) = std::fs::read_dir("/proc/sys/fs/binfmt_misc") else { return false };
     formats

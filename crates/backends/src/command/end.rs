@@ -1,4 +1,4 @@
-//! How a command ended, and what that means for its task.
+//! The end of a command, and the end of its task that follows from it.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -7,40 +7,40 @@ use offshoot_core::{Failure, FailureKind, Payload};
 use offshoot_runtime::{BodyError, BodyResult};
 
 use super::report::Report;
-use super::start::NotStarted;
+use super::start::StartFailure;
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Clone, Debug)]
-pub(crate) enum End {
+pub(crate) enum CommandEnd {
     /// It exited with this code.
     Exit(i32),
     /// This signal ended it.
     Signal(i32),
     /// It could not be started.
-    NotStarted(NotStarted),
+    StartFailure(StartFailure),
     /// It was stopped before it started.
     Stopped,
-    /// Nobody could say: somebody else has reaped the process, or its keeper
+    /// Unknown: another part of this program has reaped the process, or its supervisor
     /// is gone.
     Unknown,
 }
 
-/// The end of a command, with what is told of it.
+/// The end of a command, with the last lines of its errors.
 #[derive(Clone, Debug)]
-pub(crate) struct Finish {
-    pub(crate) end: End,
+pub(crate) struct CommandResult {
+    pub(crate) end: CommandEnd,
     /// The last lines it wrote to its standard error.
     pub(crate) said: Vec<String>,
 }
 
-/// Whether a command was asked to stop before it ended.
+/// The request to stop a command before it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Yes,
-    No,
+pub(crate) enum StopRequest {
+    Made,
+    Absent,
 }
 
-impl End {
+impl CommandEnd {
     pub(crate) fn of(status: Option<ExitStatus>) -> Self {
         let Some(status) = status else { return Self::Unknown };
         match (status.code(), status.signal()) {
@@ -51,27 +51,27 @@ impl End {
     }
 }
 
-impl Finish {
-    /// An end of which nothing more is known.
-    pub(crate) fn of(end: End) -> Self {
+impl CommandResult {
+    /// An end without error lines.
+    pub(crate) fn of(end: CommandEnd) -> Self {
         Self { end, said: Vec::new() }
     }
 
-    /// What the end means for the task: exit 0 is a success whatever was asked
-    /// for, and any other end after a request to stop is what was asked for.
-    pub(crate) fn ended(&self, report: &Report, asked: Asked) -> BodyResult {
+    /// The end of the task. Exit 0 is a success even after a request to stop. Any other
+    /// end after a request to stop is a cancellation.
+    pub(crate) fn ended(&self, report: &Report, asked: StopRequest) -> BodyResult {
         let failure = match (&self.end, asked) {
-            (End::Exit(0), _) => return Ok(Payload::encode(report)?),
-            (_, Asked::Yes) => return Err(BodyError::Cancelled),
-            (End::NotStarted(why), Asked::No) => why.failure(),
-            (End::Exit(code), Asked::No) => {
+            (CommandEnd::Exit(0), _) => return Ok(Payload::encode(report)?),
+            (_, StopRequest::Made) => return Err(BodyError::Cancelled),
+            (CommandEnd::StartFailure(why), StopRequest::Absent) => why.failure(),
+            (CommandEnd::Exit(code), StopRequest::Absent) => {
                 self.failure(FailureKind::Exit(*code), format!("exited with code {code}"))
             }
-            (End::Signal(signal), Asked::No) => {
+            (CommandEnd::Signal(signal), StopRequest::Absent) => {
                 let message = format!("was ended by {}", signal_text(*signal));
                 self.failure(FailureKind::Signal(*signal), message)
             }
-            (End::Stopped | End::Unknown, Asked::No) => self.failure(
+            (CommandEnd::Stopped | CommandEnd::Unknown, StopRequest::Absent) => self.failure(
                 FailureKind::Error,
                 "ended, but how it did is not known: something else in this process took its \
                  exit status"
@@ -86,7 +86,7 @@ impl Finish {
     }
 }
 
-/// A signal as people know it.
+/// The number and the name of a signal.
 fn signal_text(signal: i32) -> String {
     const NAMES: [(rustix::process::Signal, &str); 16] = {
         use rustix::process::Signal as S;

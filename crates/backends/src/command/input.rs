@@ -1,35 +1,35 @@
-//! The standard input of a command, passed on by whoever asked for it.
+//! The standard input of a command, sent by its caller.
 
 use hashbrown::HashSet;
 use offshoot_core::{IdHash, TaskId};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
-/// How many pieces may wait for a command that does not read. Whoever passes
-/// more on is held up, as by a full pipe.
+/// The most pieces that wait for a command that does not read. A further piece is held
+/// up, as by a full pipe.
 const PIECES: usize = 4;
 
-/// The standard input of a command, as whoever asked for it passes it on: bytes
-/// in order, in memory alone, for one attempt. See
+/// The standard input of a command from its caller: bytes in order, in memory alone, for
+/// one attempt. See
 /// [`Surroundings::with_input`](super::Surroundings::with_input).
 #[derive(Debug)]
 pub struct Input(mpsc::Receiver<Vec<u8>>);
 
-/// Where the bytes of an [`Input`] come in. Once it is dropped the command
-/// reads what is left, and then the end.
+/// The sending end of an [`Input`]. Once it is dropped, the command reads the rest and
+/// then the end.
 #[derive(Debug)]
-pub struct Feed(mpsc::Sender<Vec<u8>>);
+pub struct InputFeed(mpsc::Sender<Vec<u8>>);
 
 /// The command reads no more: it has ended, or closed its standard input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the command reads no more input")]
-pub struct Unread;
+pub struct InputClosed;
 
 impl Input {
-    /// An input and where its bytes come in.
-    pub fn new() -> (Feed, Self) {
+    /// An input and its sending end.
+    pub fn new() -> (InputFeed, Self) {
         let (feed, input) = mpsc::channel(PIECES);
-        (Feed(feed), Self(input))
+        (InputFeed(feed), Self(input))
     }
 
     /// The next piece; `None` once there is no more.
@@ -38,10 +38,10 @@ impl Input {
     }
 }
 
-impl Feed {
-    /// Passes on a piece, as soon as there is room for it.
-    pub async fn pass(&self, piece: Vec<u8>) -> Result<(), Unread> {
-        self.0.send(piece).await.map_err(|_| Unread)
+impl InputFeed {
+    /// Sends a piece, as soon as there is room for it.
+    pub async fn pass(&self, piece: Vec<u8>) -> Result<(), InputClosed> {
+        self.0.send(piece).await.map_err(|_| InputClosed)
     }
 }
 
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_nobody_reads_is_held_up_at_the_bound() {
+    async fn unread_input_is_held_up_at_the_bound() {
         let (feed, mut input) = Input::new();
         for piece in (0..).take(PIECES) {
             feed.pass(vec![piece]).await.unwrap();
@@ -91,13 +91,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_is_held_up_is_let_go_when_nobody_will_read() {
+    async fn a_held_up_sender_goes_on_when_the_input_is_dropped() {
         let (feed, input) = Input::new();
         for _ in 0..PIECES {
             feed.pass(vec![0]).await.unwrap();
         }
         let held = tokio::spawn(async move { feed.pass(vec![1]).await });
         drop(input);
-        assert_eq!(held.await.unwrap(), Err(Unread));
+        assert_eq!(held.await.unwrap(), Err(InputClosed));
     }
 }

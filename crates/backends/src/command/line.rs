@@ -1,4 +1,4 @@
-//! What a command is: the input of its task.
+//! A command: the input of its task.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -39,14 +39,14 @@ pub struct Command {
     confinement: Option<Confinement>,
 }
 
-/// What a command reads.
+/// The source of a command's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdin {
     /// Each message to its task, as a line.
     #[default]
     Messages,
-    /// What whoever asked for it passes on: see
+    /// The input that the caller sends: see
     /// [`Surroundings::with_input`](super::Surroundings::with_input).
     Input,
 }
@@ -57,15 +57,14 @@ impl Stdin {
     }
 }
 
-/// What becomes of a command whose runtime dies.
+/// What to do with a command whose runtime dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {
     /// It is lost.
     #[default]
     Never,
-    /// It is started again: whoever says so declares that executing it twice
-    /// does no harm.
+    /// It is started again. The caller declares that executing it twice does no harm.
     OnCrash,
 }
 
@@ -74,15 +73,15 @@ pub enum Restart {
 pub struct ShownCommand {
     /// The program.
     pub program: String,
-    /// What it is given.
+    /// Its arguments.
     pub args: Vec<String>,
-    /// Where it starts.
+    /// Its working directory.
     pub cwd: String,
     /// The names of the variables that were set for it.
     pub env: Vec<String>,
-    /// What becomes of it when its runtime dies.
+    /// What to do with it when its runtime dies.
     pub restart: Restart,
-    /// What it may do, if not all that this user may.
+    /// Its confinement, if it is confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Confinement>,
 }
@@ -162,21 +161,21 @@ impl Command {
         Ok(self)
     }
 
-    /// What becomes of it when its runtime dies.
+    /// What to do with it when its runtime dies.
     pub fn restart(mut self, restart: Restart) -> Self {
         self.restart = restart;
         self
     }
 
     /// Has it, and all it starts, do no more than this. Of its surroundings it
-    /// gets no secrets: see [`Holding::secrets`](super::Holding::secrets). Where
+    /// gets no secrets: see [`CommandsBuilder::secrets`](super::CommandsBuilder::secrets). Where
     /// it cannot be confined it is not started.
     pub fn confined(mut self, by: Confinement) -> Self {
         self.confinement = Some(by);
         self
     }
 
-    /// What it reads.
+    /// The source of its standard input.
     pub(crate) fn reads(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
         self

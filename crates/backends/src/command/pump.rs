@@ -7,16 +7,16 @@ use std::sync::Arc;
 use tokio::net::unix::pipe;
 use tokio::sync::{oneshot, watch};
 
+use super::output_tally::OutputTally;
 use super::report::Report;
-use super::spell::{Pace, Spell};
-use super::told::Told;
-use crate::log::{Batch, Hold, Live, Pen, Stream, Writer};
+use super::write_turn::{Pace, WriteTurn};
+use crate::log::{Batch, LiveLog, LogWriteGuard, ReaderPosition, Stream, Writer};
 use crate::workers::Workers;
 
-/// How much is read at a time of a command that does not flood.
+/// The bytes of one read of a command that does not flood.
 const CHUNK: usize = 16 << 10;
 
-/// How large the pipe of a command that floods is made.
+/// The size of the pipe of a command that floods.
 const WIDE: usize = 1 << 20;
 
 /// Reads the pipes of a command and writes its log. While something is being
@@ -24,65 +24,69 @@ const WIDE: usize = 1 << 20;
 /// read takes all of it at once.
 #[derive(Debug)]
 pub(crate) struct Pump {
-    sources: [Option<Source>; 2],
+    sources: [Option<OutputPipe>; 2],
     batch: Batch,
-    writer: Pencil,
-    told: Told,
+    writer: LogWriterState,
+    tally: OutputTally,
     pace: Pace,
-    pen: Pen,
+    guard: LogWriteGuard,
     report: Arc<watch::Sender<Report>>,
     workers: Workers,
-    stage: Stage,
+    stage: PumpStage,
 }
 
-/// Where the writer is.
+/// The state of the log writer.
 #[derive(Debug)]
-enum Pencil {
+enum LogWriterState {
     Idle(Box<Writer>),
-    Writing(oneshot::Receiver<Spell>),
-    /// Its thread is gone, which happens when the process ends.
+    Writing(oneshot::Receiver<WriteTurn>),
+    /// Its thread is gone, as when the process ends.
     Lost,
 }
 
-/// Whether the pipes are waited for.
+/// Whether the pump waits for output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PumpStage {
     Pumping,
-    /// Only what is in them is still read.
+    /// It reads only what is in the pipes.
     Finishing,
 }
 
 #[derive(Debug)]
-struct Source {
+struct OutputPipe {
     pipe: pipe::Receiver,
     stream: Stream,
 }
 
-/// The log a command's output goes to.
+/// The log of a command's output.
 #[derive(Debug)]
-pub(crate) struct Destination {
+pub(crate) struct OutputDestination {
     pub(crate) writer: Writer,
-    pub(crate) live: Arc<Live>,
+    pub(crate) live: Arc<LiveLog>,
     pub(crate) report: Arc<watch::Sender<Report>>,
     pub(crate) workers: Workers,
 }
 
 impl Pump {
     /// A pump between these pipes and a log. Must be called within Tokio.
-    pub(crate) fn new(stdout: Option<OwnedFd>, stderr: Option<OwnedFd>, to: Destination) -> Self {
-        let Destination { writer, live, report, workers } = to;
-        let pen = Pen::take(live, writer.kept().end);
-        let source = |pipe, stream| Source::new(pipe?, stream);
+    pub(crate) fn new(
+        stdout: Option<OwnedFd>,
+        stderr: Option<OwnedFd>,
+        to: OutputDestination,
+    ) -> Self {
+        let OutputDestination { writer, live, report, workers } = to;
+        let guard = LogWriteGuard::take(live, writer.kept().end);
+        let source = |pipe, stream| OutputPipe::new(pipe?, stream);
         Self {
             sources: [source(stdout, Stream::Stdout), source(stderr, Stream::Stderr)],
             batch: Batch::default(),
-            writer: Pencil::Idle(Box::new(writer)),
-            told: Told::default(),
+            writer: LogWriterState::Idle(Box::new(writer)),
+            tally: OutputTally::default(),
             pace: Pace::default(),
-            pen,
+            guard,
             report,
             workers,
-            stage: Stage::Pumping,
+            stage: PumpStage::Pumping,
         }
     }
 
@@ -93,18 +97,18 @@ impl Pump {
         let mut finish = std::pin::pin!(finish);
         loop {
             let held = self.write();
-            let writing = matches!(self.writer, Pencil::Writing(_));
+            let writing = matches!(self.writer, LogWriterState::Writing(_));
             if self.sources.iter().all(Option::is_none) && self.batch.is_empty() && !writing {
                 break;
             }
             let read = self.batch.is_empty() && !writing;
             let [stdout, stderr] = &mut self.sources;
             tokio::select! {
-                spell = done(&mut self.writer) => self.take_back(spell),
+                turn = done(&mut self.writer) => self.take_back(turn),
                 () = passed(held) => {}
-                _ = &mut finish, if self.stage == Stage::Pumping => {
-                    self.stage = Stage::Finishing;
-                    // Whoever writes now has what is told of the output.
+                _ = &mut finish, if self.stage == PumpStage::Pumping => {
+                    self.stage = PumpStage::Finishing;
+                    // A write under way has the tally of the output.
                     if !writing {
                         self.empty();
                     }
@@ -118,77 +122,77 @@ impl Pump {
 
     /// Has what was read written, if the writer is idle. If a reader must read
     /// on before that, how far.
-    fn write(&mut self) -> Option<(Hold, u64)> {
+    fn write(&mut self) -> Option<(ReaderPosition, u64)> {
         if self.batch.is_empty() {
             return None;
         }
-        if let Pencil::Idle(writer) = &self.writer
-            && self.stage == Stage::Pumping
+        if let LogWriterState::Idle(writer) = &self.writer
+            && self.stage == PumpStage::Pumping
             && let Some(held) = writer.waits_for(self.batch.len())
         {
             return Some(held);
         }
-        match std::mem::replace(&mut self.writer, Pencil::Lost) {
-            Pencil::Idle(writer) => {
-                let mut spell = Spell {
+        match std::mem::replace(&mut self.writer, LogWriterState::Lost) {
+            LogWriterState::Idle(writer) => {
+                let mut turn = WriteTurn {
                     writer,
                     batch: std::mem::take(&mut self.batch),
-                    told: std::mem::take(&mut self.told),
-                    live: self.pen.live().clone(),
+                    tally: std::mem::take(&mut self.tally),
+                    live: self.guard.live().clone(),
                     pipes: self.lend(),
                     pace: self.pace,
                 };
-                self.writer = Pencil::Writing(self.workers.run(move || {
-                    spell.cast();
-                    spell
+                self.writer = LogWriterState::Writing(self.workers.run(move || {
+                    turn.run();
+                    turn
                 }));
             }
-            Pencil::Lost => self.batch.clear(),
+            LogWriterState::Lost => self.batch.clear(),
             writing => self.writer = writing,
         }
         None
     }
 
-    /// The pipes of a command that floods, for the one who writes to read.
-    /// Otherwise everybody here would be woken for every piece it writes.
+    /// Lends the pipes of a command that floods to the thread that writes.
+    /// Otherwise every piece of output would wake this task.
     fn lend(&mut self) -> [Option<OwnedFd>; 2] {
-        if !self.pace.floods() || self.stage == Stage::Finishing {
+        if !self.pace.floods() || self.stage == PumpStage::Finishing {
             return [None, None];
         }
-        let lend = |source: Source| source.pipe.into_nonblocking_fd().ok();
+        let lend = |source: OutputPipe| source.pipe.into_nonblocking_fd().ok();
         self.sources.each_mut().map(|source| source.take().and_then(lend))
     }
 
-    /// Takes the writer back, and tells what it has written.
-    fn take_back(&mut self, spell: Option<Spell>) {
-        let Some(Spell { writer, batch, told, pipes, pace, .. }) = spell else {
-            self.writer = Pencil::Lost;
+    /// Takes the writer back, and publishes what it has written.
+    fn take_back(&mut self, turn: Option<WriteTurn>) {
+        let Some(WriteTurn { writer, batch, tally, pipes, pace, .. }) = turn else {
+            self.writer = LogWriterState::Lost;
             return;
         };
-        (self.told, self.pace) = (told, pace);
+        (self.tally, self.pace) = (tally, pace);
         let streams = [Stream::Stdout, Stream::Stderr];
         for (at, (pipe, stream)) in pipes.into_iter().zip(streams).enumerate() {
             if let Some(pipe) = pipe {
-                self.sources[at] = Source::new(pipe, stream);
+                self.sources[at] = OutputPipe::new(pipe, stream);
             }
         }
         if self.batch.is_empty() {
             self.batch = batch;
         }
-        self.tell(&writer);
-        self.writer = Pencil::Idle(writer);
-        if self.stage == Stage::Finishing {
+        self.publish(&writer);
+        self.writer = LogWriterState::Idle(writer);
+        if self.stage == PumpStage::Finishing {
             self.empty();
         }
     }
 
-    fn tell(&self, writer: &Writer) {
+    fn publish(&self, writer: &Writer) {
         let kept = writer.kept();
-        self.pen.live().tell(kept.end);
-        let told = &self.told;
+        self.guard.live().advance(kept.end);
+        let tally = &self.tally;
         self.report.send_if_modified(|report| {
             let before = report.clone();
-            told.put_into(report);
+            tally.write_to(report);
             report.output.dropped = kept.dropped;
             report.log_error = kept.trouble.clone();
             *report != before
@@ -203,7 +207,7 @@ impl Pump {
         match source.pipe.try_read_buf(&mut self.batch.bytes) {
             Ok(0) => self.sources[which] = None,
             Ok(read) => {
-                self.told.note(&mut self.batch, source.stream, from);
+                self.tally.note(&mut self.batch, source.stream, from);
                 if self.pace.note(read) {
                     source.widen();
                 }
@@ -216,14 +220,14 @@ impl Pump {
         }
     }
 
-    /// Reads what is in the pipes now, and closes them: whoever still holds
-    /// them is not this task's.
+    /// Reads what is in the pipes now, and closes them. A process that still holds them
+    /// does not belong to this task.
     fn empty(&mut self) {
         for source in &mut self.sources {
-            let Some(Source { pipe, stream, .. }) = source.take() else { continue };
+            let Some(OutputPipe { pipe, stream, .. }) = source.take() else { continue };
             let mut left = WIDE;
             while left > 0 {
-                match self.told.read(&mut self.batch, pipe.as_fd(), (stream, CHUNK)) {
+                match self.tally.read(&mut self.batch, pipe.as_fd(), (stream, CHUNK)) {
                     Ok(read @ 1..) => left = left.saturating_sub(read),
                     Ok(_) | Err(_) => break,
                 }
@@ -233,13 +237,13 @@ impl Pump {
 
     /// Makes the log durable, and closes it.
     async fn close(self) -> Vec<String> {
-        let Self { writer, pen, report, told, workers, .. } = self;
-        let Pencil::Idle(mut writer) = writer else { return told.errors() };
+        let Self { writer, guard, report, tally, workers, .. } = self;
+        let LogWriterState::Idle(mut writer) = writer else { return tally.errors() };
         let flushed = workers.run(move || {
             writer.flush();
             writer
         });
-        let Ok(mut writer) = flushed.await else { return told.errors() };
+        let Ok(mut writer) = flushed.await else { return tally.errors() };
         if let Some(trouble) = &writer.kept().trouble {
             report.send_modify(|report| report.log_error = Some(trouble.clone()));
         }
@@ -249,12 +253,12 @@ impl Pump {
                 let _ = workers.run(move || writer.drop_middle()).await;
             });
         }
-        drop(pen);
-        told.errors()
+        drop(guard);
+        tally.errors()
     }
 }
 
-impl Source {
+impl OutputPipe {
     fn new(pipe: OwnedFd, stream: Stream) -> Option<Self> {
         let pipe = pipe::Receiver::from_owned_fd(pipe);
         let pipe = pipe.inspect_err(|error| tracing::warn!(%error, "a pipe cannot be read"));
@@ -269,7 +273,7 @@ impl Source {
     }
 }
 
-async fn ready(source: &mut Option<Source>) {
+async fn ready(source: &mut Option<OutputPipe>) {
     match source {
         // An error shows when it is read.
         Some(source) => {
@@ -279,14 +283,14 @@ async fn ready(source: &mut Option<Source>) {
     }
 }
 
-async fn done(writer: &mut Pencil) -> Option<Spell> {
+async fn done(writer: &mut LogWriterState) -> Option<WriteTurn> {
     match writer {
-        Pencil::Writing(writing) => writing.await.ok(),
+        LogWriterState::Writing(writing) => writing.await.ok(),
         _ => std::future::pending().await,
     }
 }
 
-async fn passed(held: Option<(Hold, u64)>) {
+async fn passed(held: Option<(ReaderPosition, u64)>) {
     match held {
         Some((hold, place)) => hold.passed(place).await,
         None => std::future::pending().await,

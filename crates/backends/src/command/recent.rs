@@ -2,20 +2,20 @@
 
 use crate::text::last_lines;
 
-/// How many of the last bytes are looked at.
+/// The last bytes that are kept.
 const BYTES: usize = 2 << 10;
 
-/// How long a line that is told may be.
+/// The most characters of a line.
 const LINE: usize = 200;
 
-/// How many last lines of the standard error explain a failure.
+/// The last lines of the standard error that explain a failure.
 const LINES: usize = 3;
 
 /// The last bytes of a stream.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recent(Vec<u8>);
+pub(crate) struct LastLines(Vec<u8>);
 
-impl Recent {
+impl LastLines {
     pub(crate) fn add(&mut self, bytes: &[u8]) {
         let bytes = &bytes[bytes.len().saturating_sub(BYTES)..];
         let over = (self.0.len() + bytes.len()).saturating_sub(BYTES);
@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn only_the_end_is_remembered() {
-        let mut recent = Recent::default();
+        let mut recent = LastLines::default();
         for number in 0..10_000 {
             recent.add(format!("line {number}\n").as_bytes());
         }

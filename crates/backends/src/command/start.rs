@@ -17,15 +17,15 @@ use super::line::Command;
 use super::report::{Origin, StartError};
 use super::surroundings::Surroundings;
 use crate::process::{
-    Cgroup, Cgroups, InheritedMark, MARK_VARIABLE, Process, Signals, restore, under_umask,
+    Cgroup, Cgroups, InheritedMark, MARK_VARIABLE, Process, SignalRoute, restore, under_umask,
 };
 
-/// Where a program without a path is looked for if nobody says.
+/// The search path for programs if the environment has none.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// A command about to be started.
 #[derive(Debug)]
-pub(crate) struct Start {
+pub(crate) struct CommandStart {
     pub(crate) task: TaskId,
     pub(crate) command: Command,
     pub(crate) surroundings: Option<Surroundings>,
@@ -35,7 +35,7 @@ pub(crate) struct Start {
 
 /// A command that was started.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedCommand {
     pub(crate) process: Process,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) stdin: Option<OwnedFd>,
@@ -43,25 +43,25 @@ pub(crate) struct Started {
     pub(crate) stderr: Option<OwnedFd>,
 }
 
-/// A command that was not.
+/// The reason for which a command could not be started.
 #[derive(Clone, Debug)]
-pub(crate) struct NotStarted {
+pub(crate) struct StartFailure {
     pub(crate) error: StartError,
     message: String,
     cause: Option<String>,
 }
 
-impl NotStarted {
+impl StartFailure {
     pub(crate) fn new(error: StartError, message: String) -> Self {
         Self { error, message, cause: None }
     }
 
-    /// One whose input is nowhere any more.
+    /// The failure of a command whose input is lost.
     pub(crate) fn without_input() -> Self {
         Self::new(
             StartError::InputGone,
             "it was not started: its input was to be passed on, and the process that had it is \
-             gone; send the command off again"
+             gone; spawn the command again"
                 .to_owned(),
         )
     }
@@ -78,8 +78,8 @@ impl NotStarted {
     }
 }
 
-impl Start {
-    /// Whose environment the process will have.
+impl CommandStart {
+    /// The origin of the environment of the process.
     pub(crate) fn origin(&self) -> Origin {
         match self.surroundings {
             Some(_) => Origin::Caller,
@@ -89,11 +89,11 @@ impl Start {
 
     /// Starts the process, as the leader of a group of its own. Blocks until
     /// the program, or what becomes it, is loaded.
-    pub(crate) fn start(self) -> Result<Started, NotStarted> {
+    pub(crate) fn start(self) -> Result<StartedCommand, StartFailure> {
         let (cgroup, helper) = self.cgroups.make(self.task).unzip();
         let started = self.start_in(helper);
         match started {
-            Ok(started) => Ok(Started { cgroup, ..started }),
+            Ok(started) => Ok(StartedCommand { cgroup, ..started }),
             Err(why) => {
                 cgroup.inspect(Cgroup::remove);
                 Err(why)
@@ -102,7 +102,7 @@ impl Start {
     }
 
     /// Starts the process through a helper that enters a cgroup, if there is one.
-    fn start_in(self, entering: Option<Helper>) -> Result<Started, NotStarted> {
+    fn start_in(self, entering: Option<Helper>) -> Result<StartedCommand, StartFailure> {
         let Self { task, command, surroundings, confiner, .. } = self;
         check_folder(command.folder())?;
         let surroundings = surroundings.unwrap_or_else(Surroundings::own);
@@ -128,8 +128,8 @@ impl Start {
             }
         };
         let signals = match (&helper, command.confinement()) {
-            (Some(helper), Some(_)) if helper.namespaces().is_ok() => Signals::PassedOn,
-            _ => Signals::Direct,
+            (Some(helper), Some(_)) if helper.namespaces().is_ok() => SignalRoute::PassedOn,
+            _ => SignalRoute::Direct,
         };
         let mut process = match helper {
             None => {
@@ -172,12 +172,12 @@ impl Start {
         if command.confinement().is_none() {
             restore(process.identity().pid);
         }
-        Ok(Started { process, cgroup: None, stdin, stdout, stderr })
+        Ok(StartedCommand { process, cgroup: None, stdin, stdout, stderr })
     }
 }
 
-fn check_folder(folder: &Path) -> Result<(), NotStarted> {
-    let bad = |message| NotStarted::new(StartError::BadFolder, message);
+fn check_folder(folder: &Path) -> Result<(), StartFailure> {
+    let bad = |message| StartFailure::new(StartError::BadFolder, message);
     match std::fs::metadata(folder) {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(bad(format!("the folder {folder:?} to start in is not a folder"))),
@@ -191,16 +191,17 @@ fn check_folder(folder: &Path) -> Result<(), NotStarted> {
 }
 
 /// Where the program is. One without a slash is looked for along `path`.
-fn find(command: &Command, path: &OsStr) -> Result<PathBuf, NotStarted> {
+fn find(command: &Command, path: &OsStr) -> Result<PathBuf, StartFailure> {
     let (program, folder) = (command.program(), command.folder());
     if program.contains('/') {
         let file = folder.join(program);
         return match executable(&file) {
             Executable::Yes => Ok(file),
             Executable::No => Err(not_executable(&file)),
-            Executable::Missing => {
-                Err(NotStarted::new(StartError::NotFound, format!("there is no command {file:?}")))
-            }
+            Executable::Missing => Err(StartFailure::new(
+                StartError::NotFound,
+                format!("there is no command {file:?}"),
+            )),
         };
     }
     let mut seen = None;
@@ -214,7 +215,7 @@ fn find(command: &Command, path: &OsStr) -> Result<PathBuf, NotStarted> {
     }
     Err(match seen {
         Some(file) => not_executable(&file),
-        None => NotStarted::new(
+        None => StartFailure::new(
             StartError::NotFound,
             format!("there is no command {program:?} in PATH"),
         ),
@@ -237,16 +238,16 @@ fn executable(file: &Path) -> Executable {
     }
 }
 
-fn not_executable(file: &Path) -> NotStarted {
+fn not_executable(file: &Path) -> StartFailure {
     let why = match file.is_dir() {
         true => "is a folder",
         false => "is not executable",
     };
-    NotStarted::new(StartError::NotExecutable, format!("{file:?} {why}"))
+    StartFailure::new(StartError::NotExecutable, format!("{file:?} {why}"))
 }
 
-/// What the system's refusal means.
-pub(crate) fn refusal(command: &Command, program: &Path, error: &io::Error) -> NotStarted {
+/// The failure that an error of the system means.
+pub(crate) fn refusal(command: &Command, program: &Path, error: &io::Error) -> StartFailure {
     let (error_is, message) = match Errno::from_io_error(error) {
         Some(Errno::NOENT) if program.exists() => (
             StartError::NotExecutable,
@@ -272,5 +273,5 @@ pub(crate) fn refusal(command: &Command, program: &Path, error: &io::Error) -> N
         ),
         _ => (StartError::Other, format!("{program:?} could not be started")),
     };
-    NotStarted::new(error_is, message).because(error)
+    StartFailure::new(error_is, message).because(error)
 }

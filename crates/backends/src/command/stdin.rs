@@ -8,20 +8,20 @@ use offshoot_runtime::{Context, Error, InboxRows};
 
 use super::body::Never;
 use super::input::Input;
-use super::keeper::Keeper;
+use super::supervisor::Supervisor;
 
-/// How many messages are read at a time.
+/// The messages of one read.
 const MANY: usize = 64;
 
 /// Feeds a command once it is there, until its input has ended.
-pub(crate) async fn feed(cx: &Context, keeper: &Keeper, input: Option<Input>) -> Never {
-    let mut reports = keeper.reports();
+pub(crate) async fn feed(cx: &Context, supervisor: &Supervisor, input: Option<Input>) -> Never {
+    let mut reports = supervisor.reports();
     let _ = reports.wait_for(|report| report.pid.is_some()).await;
-    let stdin = keeper.stdin.lock().take();
+    let stdin = supervisor.stdin.lock().take();
     if let Some(stdin) = stdin {
         match input {
             Some(input) => pass_on(input, &stdin).await,
-            None => write_lines(cx, keeper, stdin).await,
+            None => write_lines(cx, supervisor, stdin).await,
         }
     }
     std::future::pending().await
@@ -39,15 +39,15 @@ async fn pass_on(mut input: Input, stdin: &pipe::Sender) {
 /// Writes each message as a line, and acknowledges it once the pipe has it.
 /// Whatever cannot be written stays unread, and goes back to its sender when
 /// the task ends.
-async fn write_lines(cx: &Context, keeper: &Keeper, stdin: pipe::Sender) {
-    let mut feeding = Feeding { cx, stdin, read: 0 };
+async fn write_lines(cx: &Context, supervisor: &Supervisor, stdin: pipe::Sender) {
+    let mut feeding = MessageWriter { cx, stdin, read: 0 };
     loop {
         match feeding.all().await {
-            Ok(Open::Yes) => keeper.mail.notified().await,
-            Ok(Open::No) => break,
+            Ok(StdinState::Open) => supervisor.messages.notified().await,
+            Ok(StdinState::Closed) => break,
             Err(error) => {
                 tracing::debug!(task = %cx.id(), %error, "messages could not be read");
-                keeper.mail.notified().await;
+                supervisor.messages.notified().await;
             }
         }
     }
@@ -65,7 +65,7 @@ async fn write(stdin: &pipe::Sender, mut bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-struct Feeding<'a> {
+struct MessageWriter<'a> {
     cx: &'a Context,
     stdin: pipe::Sender,
     /// The number of the last row that was read.
@@ -74,27 +74,27 @@ struct Feeding<'a> {
 
 /// Whether more can be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Open {
-    Yes,
-    No,
+enum StdinState {
+    Open,
+    Closed,
 }
 
-impl Feeding<'_> {
+impl MessageWriter<'_> {
     /// Writes all messages that are there.
-    async fn all(&mut self) -> Result<Open, Error> {
+    async fn all(&mut self) -> Result<StdinState, Error> {
         loop {
             let rows = self.cx.drain_after(self.read, MANY).await?;
-            let Some(last) = rows.last_number() else { return Ok(Open::Yes) };
+            let Some(last) = rows.last_number() else { return Ok(StdinState::Open) };
             if self.are_lines(&rows).await? {
-                if self.write(&rows).await? == Open::No {
-                    return Ok(Open::No);
+                if self.write(&rows).await? == StdinState::Closed {
+                    return Ok(StdinState::Closed);
                 }
                 self.read = last;
             } else {
                 // Rows of another sort are not this body's to acknowledge.
                 let one = self.cx.drain_after(self.read, 1).await?;
-                if self.are_lines(&one).await? && self.write(&one).await? == Open::No {
-                    return Ok(Open::No);
+                if self.are_lines(&one).await? && self.write(&one).await? == StdinState::Closed {
+                    return Ok(StdinState::Closed);
                 }
                 self.read = one.last_number().unwrap_or(last);
             }
@@ -114,18 +114,18 @@ impl Feeding<'_> {
     }
 
     /// Writes these messages, and acknowledges those that the pipe has taken.
-    async fn write(&mut self, rows: &InboxRows) -> Result<Open, Error> {
+    async fn write(&mut self, rows: &InboxRows) -> Result<StdinState, Error> {
         let mut written = 0;
-        let mut open = Open::Yes;
+        let mut open = StdinState::Open;
         for message in rows.iter().filter_map(|row| row.message()) {
             let last = message.mode == DeliveryMode::Last;
             let silent = last && message.text.is_empty();
             if !silent && self.line(&message.text).await.is_err() {
                 break;
             }
-            open = if last { Open::No } else { Open::Yes };
+            open = if last { StdinState::Closed } else { StdinState::Open };
             written += 1;
-            if open == Open::No {
+            if open == StdinState::Closed {
                 break;
             }
         }
@@ -137,7 +137,7 @@ impl Feeding<'_> {
             // The command has stopped reading in their midst.
             self.cx.drain_after(self.read, written).await?.ack().await?;
         }
-        Ok(Open::No)
+        Ok(StdinState::Closed)
     }
 
     async fn line(&self, text: &str) -> std::io::Result<()> {

@@ -1,4 +1,4 @@
-//! What a command is given by whoever asked for it.
+//! The environment, umask and input that a command gets from its caller.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -9,12 +9,11 @@ use offshoot_sandbox::{holds_password, is_credential};
 
 use super::input::Input;
 
-/// How the names of variables begin that Offshoot is told things by.
+/// The prefix of Offshoot's own variables.
 const OWN: &str = "OFFSHOOT_";
 
-/// Whoever asks for a command has an environment, and the command gets it. Its
-/// standard input may come from there, too. This is kept in memory until the
-/// command starts and never stored.
+/// The environment, umask and input that a command gets from its caller. They are kept in
+/// memory until the command starts and never stored.
 #[derive(Default)]
 pub struct Surroundings {
     variables: Vec<(OsString, OsString)>,
@@ -59,8 +58,7 @@ impl Surroundings {
         self
     }
 
-    /// Which permissions files do not get; as those of this process if it is not
-    /// said.
+    /// Sets the umask; without one, that of this process applies.
     #[must_use]
     pub fn with_umask(mut self, umask: Option<u32>) -> Self {
         self.umask = umask;

@@ -4,14 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use super::frame::Frame;
-use super::reader::{Chunk, Piece};
+use super::reader::{Chunk, LogPiece};
 use super::segment::{self, Frames};
 
 /// Reads a log from some place on. Blocks as files do.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     folder: PathBuf,
-    /// Where it stands in the output.
+    /// Its position in the output.
     at: u64,
     open: Option<Open>,
 }
@@ -35,8 +35,8 @@ impl Cursor {
 
     /// Reads up to `most` bytes, and nothing at or past `end` if the log is
     /// known to end there. A piece never spans something that is not kept.
-    pub(crate) fn read(&mut self, end: Option<u64>, most: usize) -> io::Result<Piece> {
-        let mut piece = Piece { next: self.at, ..Piece::default() };
+    pub(crate) fn read(&mut self, end: Option<u64>, most: usize) -> io::Result<LogPiece> {
+        let mut piece = LogPiece { next: self.at, ..LogPiece::default() };
         let mut left = most.max(1) as u64;
         while left > 0 && end.is_none_or(|end| self.at < end) {
             let Some(chunk) = self.chunk(end, left)? else {

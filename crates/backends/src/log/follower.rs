@@ -7,20 +7,20 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::cursor::Cursor;
-use super::live::{Live, Told, Writing};
-use super::reader::Piece;
-use super::seat::Seat;
+use super::live_log::{LiveLog, LogProgress, Writing};
+use super::lossless_reader::LosslessReader;
+use super::reader::LogPiece;
 
-/// How much is read at a time unless it is said.
+/// The default number of bytes of one read.
 const MOST: usize = 256 << 10;
 
-/// Follows a log; see [`Log::follow`](super::Log::follow).
+/// Follows a log; see [`OutputLog::follow`](super::OutputLog::follow).
 #[derive(Debug)]
 pub struct Follower {
-    told: watch::Receiver<Told>,
-    // The log is there for its writer as long as somebody follows it.
-    _live: Arc<Live>,
-    seat: Option<Seat>,
+    progress: watch::Receiver<LogProgress>,
+    // Keeps the log in the table for its writer.
+    _live: Arc<LiveLog>,
+    reader: Option<LosslessReader>,
     most: usize,
     state: State,
 }
@@ -30,14 +30,14 @@ pub struct Follower {
 #[derive(Debug)]
 enum State {
     Here(Cursor),
-    Reading(JoinHandle<(Cursor, io::Result<Piece>)>),
+    Reading(JoinHandle<(Cursor, io::Result<LogPiece>)>),
     Broken,
 }
 
 impl Follower {
-    pub(crate) fn new(cursor: Cursor, live: Arc<Live>, seat: Option<Seat>) -> Self {
-        let told = live.listen();
-        Self { told, _live: live, seat, most: MOST, state: State::Here(cursor) }
+    pub(crate) fn new(cursor: Cursor, live: Arc<LiveLog>, reader: Option<LosslessReader>) -> Self {
+        let progress = live.listen();
+        Self { progress, _live: live, reader, most: MOST, state: State::Here(cursor) }
     }
 
     /// Reads no more than so many bytes at a time.
@@ -48,30 +48,30 @@ impl Follower {
 
     /// What comes next, once it is there; nothing more once the log is closed
     /// and read. Dropping the future loses nothing.
-    pub async fn next(&mut self) -> io::Result<Option<Piece>> {
+    pub async fn next(&mut self) -> io::Result<Option<LogPiece>> {
         loop {
-            let told = *self.told.borrow_and_update();
-            let piece = self.read(told).await?;
+            let progress = *self.progress.borrow_and_update();
+            let piece = self.read(progress).await?;
             if !piece.is_empty() {
-                if let Some(seat) = &self.seat {
-                    seat.has_read(piece.next);
+                if let Some(reader) = &self.reader {
+                    reader.has_read(piece.next);
                 }
-                return Ok(Some(Piece { writing: told.writing, ..piece }));
+                return Ok(Some(LogPiece { writing: progress.writing, ..piece }));
             }
-            if told.writing == Writing::Closed {
+            if progress.writing == Writing::Closed {
                 return Ok(None);
             }
-            if self.told.changed().await.is_err() {
+            if self.progress.changed().await.is_err() {
                 return Ok(None);
             }
         }
     }
 
-    async fn read(&mut self, told: Told) -> io::Result<Piece> {
+    async fn read(&mut self, progress: LogProgress) -> io::Result<LogPiece> {
         if let State::Here(cursor) = &self.state {
-            let end = (told.writing != Writing::Idle).then_some(told.end);
+            let end = (progress.writing != Writing::Idle).then_some(progress.end);
             if end.is_some_and(|end| end <= cursor.at()) {
-                return Ok(Piece { next: cursor.at(), ..Piece::default() });
+                return Ok(LogPiece { next: cursor.at(), ..LogPiece::default() });
             }
             let State::Here(mut cursor) = std::mem::replace(&mut self.state, State::Broken) else {
                 return Err(broken());

@@ -11,7 +11,7 @@ use offshoot_core::Stamp;
 
 use super::frame::{Frame, Stream};
 use super::limits::LogLimits;
-use super::seat::Hold;
+use super::lossless_reader::ReaderPosition;
 use super::segment::{self, Extent, Frames};
 
 /// How large a segment's file may grow, in segments: many small frames take
@@ -62,10 +62,10 @@ impl Batch {
     }
 }
 
-/// What became of the output so far.
+/// The extent of the output so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// Where the log ends.
+    /// The end of the log.
     pub(crate) end: u64,
     /// How many bytes of it are not kept: the middle, and what could not be
     /// written.
@@ -80,7 +80,7 @@ pub(crate) struct Writer {
     folder: PathBuf,
     limits: LogLimits,
     attempt: u16,
-    hold: Option<Hold>,
+    hold: Option<ReaderPosition>,
     /// The full segments, oldest first: where they start and what they hold.
     full: VecDeque<(u64, u64)>,
     current: Option<Current>,
@@ -101,7 +101,7 @@ impl Writer {
         folder: PathBuf,
         limits: LogLimits,
         attempt: u32,
-        hold: Option<Hold>,
+        hold: Option<ReaderPosition>,
     ) -> Self {
         let attempt = u16::try_from(attempt).unwrap_or(u16::MAX);
         let mut writer = Self {
@@ -148,7 +148,7 @@ impl Writer {
 
     /// How far an attached reader must have read before so many bytes more may
     /// be written.
-    pub(crate) fn waits_for(&self, bytes: usize) -> Option<(Hold, u64)> {
+    pub(crate) fn waits_for(&self, bytes: usize) -> Option<(ReaderPosition, u64)> {
         let hold = self.hold.as_ref()?;
         let open = self.current.as_ref().map_or(0, |current| current.extent.output);
         let filled = (open + bytes as u64) / self.limits.segment;
@@ -178,7 +178,7 @@ impl Writer {
         }
     }
 
-    /// How many bytes the current segment takes.
+    /// The bytes of the current segment.
     fn room(&self) -> usize {
         let used = self.current.as_ref().map_or(0, |current| current.extent.output);
         let room = self.limits.segment.saturating_sub(used).max(1);
@@ -222,11 +222,11 @@ impl Writer {
         Ok(())
     }
 
-    /// Drops the segments that are neither among the first nor the last, and
-    /// that nobody has still to read.
+    /// Drops the segments between the first and the last ones, up to the position of the
+    /// lossless reader.
     pub(crate) fn drop_middle(&mut self) {
         let (first, last) = (self.limits.first_segments(), self.limits.last_segments());
-        let read = self.hold.as_ref().map_or(u64::MAX, Hold::read);
+        let read = self.hold.as_ref().map_or(u64::MAX, ReaderPosition::read);
         while self.full.len() > first.saturating_add(last)
             && let Some((start, output)) = self.full.get(first).copied()
             && start + output <= read
@@ -239,8 +239,9 @@ impl Writer {
         }
     }
 
-    /// Whether something is kept only because somebody has still to read it.
-    pub(crate) fn held_back(&self) -> Option<(Hold, u64)> {
+    /// The reader for which the log keeps more than its limit, and the position it has to
+    /// reach.
+    pub(crate) fn held_back(&self) -> Option<(ReaderPosition, u64)> {
         let over = self
             .full
             .len()

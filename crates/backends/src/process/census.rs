@@ -1,4 +1,4 @@
-//! Who is there: what one look has met.
+//! The processes that one scan has met.
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::TaskId;
@@ -26,13 +26,13 @@ pub(crate) struct Census {
     pub(crate) coverage: Coverage,
 }
 
-/// Whether a look met every process that was there.
+/// Whether a scan met every process that was there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// Processes may have been missed: what was not found may still be there.
     #[default]
     Partial,
-    /// What was not found is not there.
+    /// A process that the scan has not found does not exist.
     Complete,
 }
 
@@ -52,7 +52,7 @@ impl Census {
         pid == self.own || self.spared.contains(&pid)
     }
 
-    /// Which process has this number, if it was met.
+    /// The process of this number, if the scan has met it.
     pub(super) fn identity_of(&self, pid: i32) -> Option<Identity> {
         self.all.get(&pid).map(Stat::identity)
     }
@@ -122,7 +122,7 @@ impl Census {
         let who = |pid| self.all.get(&pid).copied();
         let group = self.groups.get(&main.pid).into_iter().flatten().copied();
         roots.extend(group.filter(|pid| {
-            led || who(*pid).is_some_and(|stat| of.formers.left_session(stat.session, who))
+            led || who(*pid).is_some_and(|stat| of.dead_holders.left_session(stat.session, who))
         }));
         roots
     }
@@ -158,12 +158,12 @@ impl Census {
 
     /// What is left in the sessions of dead holders that had them to
     /// themselves, without the holders.
-    pub(crate) fn left_in_sessions(&self, formers: &super::Formers) -> Vec<Identity> {
+    pub(crate) fn left_in_sessions(&self, dead_holders: &super::DeadHolders) -> Vec<Identity> {
         let who = |pid| self.all.get(&pid).copied();
         let left = self.all.values().filter(|stat| {
             stat.is_alive()
                 && !self.spared.contains(&stat.pid)
-                && formers.left_sole_session(stat.session, who)
+                && dead_holders.left_sole_session(stat.session, who)
         });
         left.map(Stat::identity).collect()
     }

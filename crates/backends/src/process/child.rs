@@ -8,28 +8,27 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use wait4::Wait4;
 
-use super::held::Held;
 use super::identity::Identity;
+use super::process_watch::ProcessWatch;
 
-/// How long it takes until a process that cannot be waited for is asked for again.
+/// Pause between two checks of a process that cannot be waited for.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// A process that this one started as the leader of a group. While it is not
-/// reaped nobody else can have its number or its group's. Dropping it kills
-/// the group.
+/// A process that this one started as the leader of a group. Until it is reaped no other
+/// process can have its number or its group's. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Process {
     // Gone once it is reaped.
     child: Option<Child>,
     identity: Identity,
-    signals: Signals,
+    signals: SignalRoute,
     // Taken when the process is started, so that its end can be noticed whatever runs out.
     held: Option<OwnedFd>,
 }
 
-/// Where the signals go that the group of the main process gets.
+/// The route of the signals to the group of the main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Signals {
+pub(crate) enum SignalRoute {
     /// To the program and what it starts in that group.
     Direct,
     /// To a process that passes them on to the program, which is its child and
@@ -37,9 +36,9 @@ pub(crate) enum Signals {
     PassedOn,
 }
 
-/// How a process ended, and what it took.
+/// The exit status of a process, and the resources it used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Spent {
+pub(crate) struct ExitUsage {
     pub(crate) status: Option<ExitStatus>,
     pub(crate) cpu: Option<Duration>,
     pub(crate) peak: Option<u64>,
@@ -47,7 +46,7 @@ pub(crate) struct Spent {
 
 impl Process {
     /// Takes over a child that leads its group.
-    pub(crate) fn leading(child: Child, signals: Signals) -> Self {
+    pub(crate) fn leading(child: Child, signals: SignalRoute) -> Self {
         let pid = i32::try_from(child.id()).unwrap_or(0);
         let identity = Identity::of(pid).unwrap_or(Identity { pid, started: 0 });
         Self { child: Some(child), identity, signals, held: Pid::from_raw(pid).and_then(hold) }
@@ -57,12 +56,12 @@ impl Process {
         self.identity
     }
 
-    /// Where the signals go that its group gets.
-    pub(crate) fn signals(&self) -> Signals {
+    /// The route of the signals to its group.
+    pub(crate) fn signals(&self) -> SignalRoute {
         self.signals
     }
 
-    /// Signals the whole group.
+    /// SignalRoute the whole group.
     pub(crate) fn signal_group(&self, signal: Signal) {
         if self.child.is_some()
             && let Some(group) = Pid::from_raw(self.identity.pid)
@@ -88,7 +87,7 @@ impl Process {
         let held = self.held.take();
         async move {
             let Some(pid) = pid else { return };
-            match held.and_then(|held| Held::new(held).ok()) {
+            match held.and_then(|held| ProcessWatch::new(held).ok()) {
                 Some(held) => held.gone().await,
                 None => exited_on_a_thread(pid).await,
             }
@@ -96,15 +95,15 @@ impl Process {
     }
 
     /// Reaps the process, which has ended.
-    pub(crate) fn reap(mut self) -> Spent {
+    pub(crate) fn reap(mut self) -> ExitUsage {
         match self.child.take().map(|mut child| child.wait4()) {
-            Some(Ok(used)) => Spent {
+            Some(Ok(used)) => ExitUsage {
                 status: Some(used.status),
                 cpu: Some(used.rusage.utime.saturating_add(used.rusage.stime)),
                 peak: Some(used.rusage.maxrss).filter(|peak| *peak > own_peak()),
             },
-            // Somebody else in this program has reaped it.
-            Some(Err(_)) | None => Spent { status: None, cpu: None, peak: None },
+            // Another part of this program has reaped it.
+            Some(Err(_)) | None => ExitUsage { status: None, cpu: None, peak: None },
         }
     }
 }

@@ -11,18 +11,18 @@ use hashbrown::HashSet;
 use rustix::process::Signal;
 
 use super::census::Coverage;
-use super::held::Held;
-use super::identity::{Identity, Reached};
-use super::look::{self, Request};
+use super::identity::{Identity, SignalResult};
 use super::proc::Proc;
-use super::scanner::Measure;
-use super::{Roots, Scanner, Signals};
+use super::process_watch::ProcessWatch;
+use super::scan::{self, ScanRequest};
+use super::scanner::ScanPurpose;
+use super::{Roots, Scanner, SignalRoute};
 
 /// How long a process that cannot be awaited is left before it is looked for
 /// again.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How often the members of a command are looked for when its runtime closes.
+/// The most scans for the members of a command when its runtime closes.
 const LAST_LOOKS: usize = 8;
 
 /// Ends every member and resolves once none is left; how many there were. They
@@ -37,7 +37,7 @@ pub(crate) async fn end_members(
     let patience = std::pin::pin!(patience);
     #[cfg(not(target_os = "linux"))]
     let patience = super::group::end_group(roots, patience).await;
-    end(scanner, Whose::Command(roots), find, patience).await
+    end(scanner, EndTarget::Command(roots), find, patience).await
 }
 
 /// Does so for whatever is found.
@@ -46,18 +46,18 @@ pub(crate) async fn end_found(
     find: impl Fn(&super::Census) -> Vec<Identity>,
     patience: impl Future<Output = ()>,
 ) -> usize {
-    end(scanner, Whose::Any, find, patience).await
+    end(scanner, EndTarget::Any, find, patience).await
 }
 
-/// Whose processes are ended.
+/// EndTarget processes are ended.
 #[derive(Clone, Copy)]
-enum Whose<'a> {
+enum EndTarget<'a> {
     Command(&'a Roots),
     /// Of any command; their marks do not matter.
     Any,
 }
 
-impl<'a> Whose<'a> {
+impl<'a> EndTarget<'a> {
     fn since(self) -> u64 {
         match self {
             Self::Command(roots) => roots.since(),
@@ -65,28 +65,28 @@ impl<'a> Whose<'a> {
         }
     }
 
-    fn measure(self, stage: Stage) -> Measure<'a> {
+    fn measure(self, stage: EndStage) -> ScanPurpose<'a> {
         match (self, stage) {
-            (Self::Command(roots), Stage::Killing) => Measure::Kill(roots),
-            (Self::Command(roots), Stage::Asking) => Measure::Find(Some(roots)),
-            (Self::Any, _) => Measure::Find(None),
+            (Self::Command(roots), EndStage::Killing) => ScanPurpose::Kill(roots),
+            (Self::Command(roots), EndStage::Asking) => ScanPurpose::Find(Some(roots)),
+            (Self::Any, _) => ScanPurpose::Find(None),
         }
     }
 }
 
 async fn end(
     scanner: &Scanner,
-    whose: Whose<'_>,
+    whose: EndTarget<'_>,
     find: impl Fn(&super::Census) -> Vec<Identity>,
     patience: impl Future<Output = ()>,
 ) -> usize {
     let mut patience = std::pin::pin!(patience);
-    let mut round = Round::default();
+    let mut round = EndRound::default();
     loop {
-        if round.stage == Stage::Asking && patience.as_mut().now_or_never().is_some() {
-            round.stage = Stage::Killing;
+        if round.stage == EndStage::Asking && patience.as_mut().now_or_never().is_some() {
+            round.stage = EndStage::Killing;
         }
-        let census = scanner.look(whose.since(), whose.measure(round.stage)).await;
+        let census = scanner.scan(whose.since(), whose.measure(round.stage)).await;
         let mut members = find(&census);
         members.retain(|member| !round.refused.contains(member));
         match (members.is_empty(), census.coverage) {
@@ -103,14 +103,14 @@ async fn end(
 
 /// Asks those members to end that are not in the group of the main process,
 /// which is asked as a whole.
-pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: Signals) {
+pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: SignalRoute) {
     let Some(main) = roots.main else { return };
-    let census = scanner.look(roots.since(), Measure::Find(Some(roots))).await;
+    let census = scanner.scan(roots.since(), ScanPurpose::Find(Some(roots))).await;
     for member in census.members(roots) {
         let group = census.group_of(member);
         let asked = group.is_some_and(|group| match signals {
-            Signals::Direct => group == main.pid,
-            Signals::PassedOn => group == main.pid || census.is_child(group, main.pid),
+            SignalRoute::Direct => group == main.pid,
+            SignalRoute::PassedOn => group == main.pid || census.is_child(group, main.pid),
         });
         if !asked {
             member.send(Some(Signal::TERM));
@@ -122,11 +122,11 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: Signa
 /// Kills every member there is now, without waiting for anything.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
-    let mut request = Request::since(since);
+    let mut request = ScanRequest::since(since);
     of.clone().for_each(|roots| request.kill(roots));
     let (mut killed, mut proc) = (HashSet::new(), Proc::default());
     for _ in 0..LAST_LOOKS {
-        let census = look::take(&request, &mut proc);
+        let census = scan::take(&request, &mut proc);
         let members = of.clone().flat_map(|roots| census.members(roots));
         let new = members.filter(|member| killed.insert(*member)).count();
         if new == 0 && census.coverage == Coverage::Complete {
@@ -135,17 +135,17 @@ pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     }
 }
 
-/// How far the ending has come.
+/// The progress of an ending.
 #[derive(Default)]
-struct Round {
+struct EndRound {
     met: HashSet<Identity>,
     refused: HashSet<Identity>,
-    stage: Stage,
+    stage: EndStage,
 }
 
-/// Which signal is due.
+/// The signal that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum EndStage {
     #[default]
     Asking,
     Killing,
@@ -153,49 +153,53 @@ enum Stage {
 
 /// The members to wait for.
 #[derive(Default)]
-struct There {
+struct RemainingMembers {
     held: Vec<OwnedFd>,
-    /// How many there are that could not be held.
+    /// The number of members that could not be held.
     unheld: usize,
 }
 
-impl Round {
-    /// Signals each member that is due one; those to wait for.
-    fn signal(&mut self, members: Vec<Identity>, coverage: Coverage) -> There {
-        let mut there = There::default();
+impl EndRound {
+    /// SignalRoute each member that is due one; those to wait for.
+    fn signal(&mut self, members: Vec<Identity>, coverage: Coverage) -> RemainingMembers {
+        let mut there = RemainingMembers::default();
         for member in members {
             let new = self.met.insert(member);
             let signal = match (self.stage, coverage) {
                 // While others are still to be found, each that goes makes room for a new one.
-                (Stage::Killing, Coverage::Partial) => None,
-                (Stage::Killing, Coverage::Complete) => Some(Signal::KILL),
-                (Stage::Asking, _) => new.then_some(Signal::TERM),
+                (EndStage::Killing, Coverage::Partial) => None,
+                (EndStage::Killing, Coverage::Complete) => Some(Signal::KILL),
+                (EndStage::Asking, _) => new.then_some(Signal::TERM),
             };
             match member.send(signal) {
-                Reached::There(held) => {
+                SignalResult::There(held) => {
                     if signal == Some(Signal::TERM) {
                         // One that is stopped does not hear it otherwise.
                         member.send(Some(Signal::CONT));
                     }
                     there.held.push(held);
                 }
-                Reached::Gone => {}
-                Reached::Unheld => there.unheld += 1,
-                Reached::Refused => {
+                SignalResult::Gone => {}
+                SignalResult::Unheld => there.unheld += 1,
+                SignalResult::Refused => {
                     self.met.remove(&member);
                     self.refused.insert(member);
                 }
             }
         }
-        if self.stage == Stage::Killing && coverage == Coverage::Partial {
-            // They end only after the next look.
-            there = There { held: Vec::new(), unheld: 1 };
+        if self.stage == EndStage::Killing && coverage == Coverage::Partial {
+            // They end only after the next scan.
+            there = RemainingMembers { held: Vec::new(), unheld: 1 };
         }
         there
     }
 
     /// Waits until those are gone, or patience is.
-    async fn wait(&mut self, there: There, patience: Pin<&mut impl Future<Output = ()>>) {
+    async fn wait(
+        &mut self,
+        there: RemainingMembers,
+        patience: Pin<&mut impl Future<Output = ()>>,
+    ) {
         let gone = join_all(there.held.into_iter().map(gone));
         let gone = async {
             if there.unheld > 0 {
@@ -204,20 +208,20 @@ impl Round {
                 gone.await;
             }
         };
-        if self.stage == Stage::Killing {
+        if self.stage == EndStage::Killing {
             gone.await;
             return;
         }
         tokio::select! {
             () = gone => {}
-            () = patience => self.stage = Stage::Killing,
+            () = patience => self.stage = EndStage::Killing,
         }
     }
 }
 
 /// Resolves once the process behind this descriptor has ended.
 async fn gone(held: OwnedFd) {
-    match Held::new(held) {
+    match ProcessWatch::new(held) {
         Ok(held) => held.gone().await,
         Err(_) => tokio::time::sleep(AGAIN).await,
     }

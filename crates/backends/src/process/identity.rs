@@ -1,5 +1,4 @@
-//! Who a process is, so that a later one of the same number is not taken for
-//! it.
+//! The identity of a process, which tells it from a later one of the same number.
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
@@ -16,10 +15,10 @@ pub(crate) struct Identity {
     pub(crate) started: u64,
 }
 
-/// What became of a signal.
+/// The result of sending a signal.
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
-pub(crate) enum Reached {
+pub(crate) enum SignalResult {
     /// The process is there, and this tells when it is not any more.
     There(OwnedFd),
     /// It had gone.
@@ -48,41 +47,41 @@ impl Identity {
         Stat::of(self.pid).is_some_and(|stat| stat.identity() == self && stat.is_alive())
     }
 
-    /// Sends a signal, or none, to this process and no other: whoever has the
-    /// number is held by a descriptor before it is looked at.
+    /// Sends a signal, or none, to this process and no other: a descriptor holds the
+    /// process of this number before its identity is checked.
     #[cfg(target_os = "linux")]
-    pub(crate) fn send(self, signal: Option<Signal>) -> Reached {
+    pub(crate) fn send(self, signal: Option<Signal>) -> SignalResult {
         use rustix::io::Errno;
         use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-        let Some(pid) = Pid::from_raw(self.pid) else { return Reached::Gone };
+        let Some(pid) = Pid::from_raw(self.pid) else { return SignalResult::Gone };
         match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(held) => self.send_through(held, signal),
-            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => Reached::Gone,
-            Err(error) if super::proc::is_shortage(error) => Reached::Unheld,
-            Err(_) => Reached::Refused,
+            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => SignalResult::Gone,
+            Err(error) if super::proc::is_shortage(error) => SignalResult::Unheld,
+            Err(_) => SignalResult::Refused,
         }
     }
 
     #[cfg(target_os = "linux")]
-    fn send_through(self, held: OwnedFd, signal: Option<Signal>) -> Reached {
+    fn send_through(self, held: OwnedFd, signal: Option<Signal>) -> SignalResult {
         use rustix::io::Errno;
         use rustix::process::pidfd_send_signal;
 
         if !self.is_alive() {
-            return Reached::Gone;
+            return SignalResult::Gone;
         }
         match signal.map_or(Ok(()), |signal| pidfd_send_signal(&held, signal)) {
-            Ok(()) => Reached::There(held),
-            Err(Errno::SRCH) => Reached::Gone,
-            Err(_) => Reached::Refused,
+            Ok(()) => SignalResult::There(held),
+            Err(Errno::SRCH) => SignalResult::Gone,
+            Err(_) => SignalResult::Refused,
         }
     }
 
-    /// Where nobody can be held, nobody but a group of our own is signalled.
+    /// Does nothing: without descriptors only groups of our own are signalled.
     #[cfg(not(target_os = "linux"))]
-    pub(crate) fn send(self, _signal: Option<Signal>) -> Reached {
-        Reached::Refused
+    pub(crate) fn send(self, _signal: Option<Signal>) -> SignalResult {
+        SignalResult::Refused
     }
 }
 

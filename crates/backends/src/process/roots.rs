@@ -1,32 +1,32 @@
-//! What makes a process a member of a task.
+//! The processes from which the members of a task descend.
 
 use offshoot_core::TaskId;
 
 use super::cgroup::Cgroup;
-use super::holder::Formers;
+use super::holder::DeadHolders;
 use super::identity::Identity;
 
 /// Where a task's processes begin: each of these, and all that descend from
 /// them, are its members.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots {
-    /// Whoever has this task's mark.
+    /// Every process with this task's mark.
     pub(crate) mark: TaskId,
-    /// The process that was started for it, and its group. Nobody else has the
-    /// group while that process lives or is not reaped, nor in a session that
-    /// a dead holder left behind.
+    /// The process that was started for it, and its group. No other task's process is in
+    /// the group while that process lives or is not reaped, nor in a session that a dead
+    /// holder left behind.
     pub(crate) main: Option<Identity>,
     /// Its cgroups: the one of this attempt, or those that dead holders have left.
     pub(crate) cgroups: Vec<Cgroup>,
     /// The dead holders.
-    pub(crate) formers: Formers,
+    pub(crate) dead_holders: DeadHolders,
 }
 
 impl Roots {
     /// The members of a task that this process has started.
     pub(crate) fn ours(mark: TaskId, main: Identity, cgroup: Option<Cgroup>) -> Self {
         let cgroups = cgroup.into_iter().collect();
-        Self { mark, main: Some(main), cgroups, formers: Formers::default() }
+        Self { mark, main: Some(main), cgroups, dead_holders: DeadHolders::default() }
     }
 
     /// No member started before this.

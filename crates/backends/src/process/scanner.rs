@@ -1,12 +1,11 @@
-//! One look at all processes for everybody who asks at the time.
+//! One scan of all processes for all callers at the time.
 //!
-//! A look costs what there are processes, and a thousand commands that end
-//! together would each take one. Whoever asks joins the look that begins next,
-//! never one under way: that may have passed its processes already.
+//! The cost of a scan grows with the number of processes, and a thousand commands that
+//! end together would each take one. So a caller joins the scan that begins next, and
+//! never one under way, which may have passed the caller's processes already.
 //!
-//! The thread that looks, and the descriptors that it needs, are there before
-//! the first command: at the limit of processes or open files, where there are
-//! no others, commands can still be ended.
+//! The scanning thread and its descriptors exist before the first command, so that
+//! commands can be ended at the limit of processes or open files, too.
 
 use std::io;
 use std::sync::Arc;
@@ -15,64 +14,63 @@ use hashbrown::HashSet;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-use super::look::{self, Request};
 use super::proc::Proc;
+use super::scan::{self, ScanRequest};
 use super::{Census, Roots};
 
-type Seen = Option<Arc<Census>>;
+type ScanResult = Option<Arc<Census>>;
 
-/// Takes the looks. Cheap to clone; its thread ends with the last clone.
+/// Scans all processes. Cheap to clone; its thread ends with the last clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Scanner(Arc<Handle>);
+pub(crate) struct Scanner(Arc<ScannerHandle>);
 
 #[derive(Debug)]
-struct Handle(Arc<Shared>);
+struct ScannerHandle(Arc<ScannerShared>);
 
 #[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct ScannerShared {
+    state: Mutex<ScannerState>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ScannerState {
     closed: bool,
-    next: Option<Next>,
+    next: Option<NextScan>,
     quiet: HashSet<i32>,
 }
 
-/// The main process of a command that goes about its work: it is no other
-/// command's, so a look passes over it. Dropped before anybody looks for the
-/// command's own members.
+/// The main process of a running command. It belongs to no other command, so scans pass
+/// over it. Dropped before a scan for the members of its own command.
 #[derive(Debug)]
-pub(crate) struct Quiet {
+pub(crate) struct QuietProcess {
     scanner: Scanner,
     pid: i32,
 }
 
-impl Drop for Quiet {
+impl Drop for QuietProcess {
     fn drop(&mut self) {
         self.scanner.0.0.state.lock().quiet.remove(&self.pid);
     }
 }
 
-impl Drop for Handle {
+impl Drop for ScannerHandle {
     fn drop(&mut self) {
         self.0.state.lock().closed = true;
         self.0.changed.notify_one();
     }
 }
 
-/// The look that begins when the one under way is over.
+/// The scan that begins when the one under way is over.
 #[derive(Debug)]
-struct Next {
-    request: Request,
-    tell: watch::Sender<Seen>,
+struct NextScan {
+    request: ScanRequest,
+    tell: watch::Sender<ScanResult>,
 }
 
-/// What a look does to the members of a command.
+/// The treatment of the members of a command by a scan.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Measure<'a> {
+pub(crate) enum ScanPurpose<'a> {
     /// Finds them, also in the cgroups of this one.
     Find(Option<&'a Roots>),
     Kill(&'a Roots),
@@ -81,18 +79,18 @@ pub(crate) enum Measure<'a> {
 impl Scanner {
     /// Starts the thread that looks.
     pub(crate) fn start() -> io::Result<Self> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<ScannerShared>::default();
         let mut proc = Proc::default();
         proc.reserve()?;
-        let looking = shared.clone();
+        let scanning = shared.clone();
         let thread = std::thread::Builder::new().name("offshoot-scan".into());
-        thread.spawn(move || looking.look_for_all(proc))?;
-        Ok(Self(Arc::new(Handle(shared))))
+        thread.spawn(move || scanning.scan_for_all(proc))?;
+        Ok(Self(Arc::new(ScannerHandle(shared))))
     }
 
     /// The processes as they are after this was called, with the marks of
     /// those that started no earlier than `since`.
-    pub(crate) async fn look(&self, since: u64, measure: Measure<'_>) -> Arc<Census> {
+    pub(crate) async fn scan(&self, since: u64, measure: ScanPurpose<'_>) -> Arc<Census> {
         let mut seen = self.join(since, measure);
         match seen.wait_for(Option::is_some).await {
             Ok(census) => census.clone().unwrap_or_default(),
@@ -101,25 +99,25 @@ impl Scanner {
         }
     }
 
-    /// Has looks pass over a process until this is dropped. It is held by
-    /// whoever has started it, and not reaped meanwhile.
-    pub(crate) fn quiet(&self, pid: i32) -> Quiet {
+    /// Makes scans pass over a process until this is dropped. The caller holds the process
+    /// and does not reap it meanwhile.
+    pub(crate) fn quiet(&self, pid: i32) -> QuietProcess {
         self.0.0.state.lock().quiet.insert(pid);
-        Quiet { scanner: self.clone(), pid }
+        QuietProcess { scanner: self.clone(), pid }
     }
 
-    fn join(&self, since: u64, measure: Measure<'_>) -> watch::Receiver<Seen> {
+    fn join(&self, since: u64, measure: ScanPurpose<'_>) -> watch::Receiver<ScanResult> {
         let shared = &self.0.0;
         let mut state = shared.state.lock();
-        let next = state.next.get_or_insert_with(|| Next {
-            request: Request::since(since),
+        let next = state.next.get_or_insert_with(|| NextScan {
+            request: ScanRequest::since(since),
             tell: watch::Sender::default(),
         });
         next.request.since = next.request.since.min(since);
         match measure {
-            Measure::Find(None) => {}
-            Measure::Find(Some(roots)) => next.request.enter_cgroups(roots),
-            Measure::Kill(roots) => next.request.kill(roots),
+            ScanPurpose::Find(None) => {}
+            ScanPurpose::Find(Some(roots)) => next.request.enter_cgroups(roots),
+            ScanPurpose::Kill(roots) => next.request.kill(roots),
         }
         let seen = next.tell.subscribe();
         shared.changed.notify_one();
@@ -127,18 +125,18 @@ impl Scanner {
     }
 }
 
-impl Shared {
+impl ScannerShared {
     /// Looks at each request.
-    fn look_for_all(&self, mut proc: Proc) {
-        while let Some(Next { request, tell }) = self.next() {
-            tell.send_replace(Some(Arc::new(look::take(&request, &mut proc))));
-            // Those that are missing now are taken after a later look.
+    fn scan_for_all(&self, mut proc: Proc) {
+        while let Some(NextScan { request, tell }) = self.next() {
+            tell.send_replace(Some(Arc::new(scan::take(&request, &mut proc))));
+            // Those that are missing now are taken after a later scan.
             proc.reserve().ok();
         }
     }
 
-    /// Waits for the next look to take; nothing once all scanners are dropped.
-    fn next(&self) -> Option<Next> {
+    /// Waits for the next scan to take; nothing once all scanners are dropped.
+    fn next(&self) -> Option<NextScan> {
         let mut state = self.state.lock();
         loop {
             if let Some(mut next) = state.next.take() {

@@ -1,8 +1,8 @@
-//! Which permissions the files of a process do not get.
+//! The umask of a new process.
 //!
-//! A process takes that over from whoever starts it, and nobody can give it. So
-//! the thread that starts it has it for that moment: on Linux a thread can have
-//! one of its own, and nobody else notices.
+//! A process inherits its umask, and no other process can set it. So the thread that
+//! starts the process sets its own umask for that moment. On Linux a thread can have an
+//! umask of its own, which no other thread sees.
 
 use std::io;
 
@@ -17,15 +17,15 @@ mod linux {
     use rustix::process::umask;
 
     /// Puts this thread's umask back.
-    struct Restored(Mode);
+    struct UmaskGuard(Mode);
 
-    impl Drop for Restored {
+    impl Drop for UmaskGuard {
         fn drop(&mut self) {
             umask(self.0);
         }
     }
 
-    /// Does `work` with this umask, or with the usual one if nobody says.
+    /// Does `work` with this umask, or with that of this process.
     pub(crate) fn under<T>(
         mask: Option<u32>,
         work: impl FnOnce() -> io::Result<T>,
@@ -33,7 +33,7 @@ mod linux {
         let Some(mask) = mask else { return work() };
         // Folder and umask belong to this thread alone from here on.
         unshare(CloneFlags::CLONE_FS)?;
-        let _restored = Restored(umask(Mode::from_raw_mode(mask)));
+        let _restored = UmaskGuard(umask(Mode::from_raw_mode(mask)));
         work()
     }
 }

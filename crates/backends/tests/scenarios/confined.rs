@@ -96,9 +96,9 @@ async fn variables_of_a_confined_command_do_nothing_before_it_is_confined() -> T
 }
 
 #[tokio::test]
-async fn a_confined_command_cannot_take_off_its_brand() -> Test {
+async fn a_confined_command_cannot_remove_its_rlimit_mark() -> Test {
     let Some((world, work, by)) = world().await else { return Ok(()) };
-    // A daemon that has dropped its mark: by its brand alone it is known.
+    // A daemon that has dropped its mark: only its rlimit mark is left.
     let tried = "cat >off.py <<'X'
 import resource, os
 try:
@@ -187,10 +187,10 @@ async fn what_cannot_be_started_says_the_same_of_a_confined_command() -> Test {
 #[tokio::test]
 async fn what_cannot_be_confined_is_not_started() -> Test {
     let Some((world, work, by)) = world().await else { return Ok(()) };
-    // Nobody to confine it, or somebody who is not there.
+    // No helper, or one that does not exist.
     for helper in [None, Some(Helper::at("/no/such/helper"))] {
         let folder = tempfile::tempdir()?;
-        let commands = Commands::holding(folder.path()).helper(helper).open()?;
+        let commands = Commands::builder(folder.path()).helper(helper).open()?;
         let command = script(&work, "touch executed").confined(by.clone());
         let request = commands.request(command, None, Attach::No)?;
         let task = world.session.spawn(request).await?.wait().await?.task;

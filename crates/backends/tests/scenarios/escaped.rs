@@ -153,7 +153,7 @@ fn holds_escapes_until_killed() {
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio.block_on(async {
         let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-confiner"));
-        let commands = Commands::holding(&folder).helper(helper).open().unwrap();
+        let commands = Commands::builder(&folder).helper(helper).open().unwrap();
         let builder = Runtime::builder(Sqlite::at(&folder));
         let runtime = builder.backend(Commands::KIND, commands.backend()).open().await.unwrap();
         let session = runtime.session("main").await.unwrap();

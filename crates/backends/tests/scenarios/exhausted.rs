@@ -53,7 +53,7 @@ fn cancels_a_fork_bomb() {
         let stuck = tokio::task::spawn_blocking(move || stuck.recv().is_ok());
         let data = work.join("data");
         let helper = Helper::at(work.join("confiner"));
-        let commands = Commands::holding(&data).helper(helper).open().unwrap();
+        let commands = Commands::builder(&data).helper(helper).open().unwrap();
         let builder = Runtime::builder(Sqlite::at(&data));
         let runtime = builder.backend(Commands::KIND, commands.backend()).open().await.unwrap();
         let session = runtime.session("main").await.unwrap();

@@ -25,7 +25,7 @@ async fn s5_1_what_cannot_be_written_goes_back_to_its_sender() -> Test {
     let world = World::open().await;
     let task = world.spawn("exec <&-; echo closed; until test -e go; do sleep 0.01; done").await;
     world.until_line(&task, "closed").await;
-    task.send("nobody reads this").await?;
+    task.send("never read").await?;
     task.send("nor this").await?;
     std::fs::write(world.folder.path().join("go"), "")?;
     task.wait().await?;
@@ -39,7 +39,7 @@ async fn s5_1_what_cannot_be_written_goes_back_to_its_sender() -> Test {
             _ => None,
         })
         .collect();
-    assert_eq!(returned, ["nobody reads this", "nor this"]);
+    assert_eq!(returned, ["never read", "nor this"]);
     Ok(())
 }
 

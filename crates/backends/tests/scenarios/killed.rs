@@ -29,7 +29,7 @@ fn executes_until_killed() {
     rustix::process::setsid().unwrap();
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     tokio.block_on(async {
-        let holding = Commands::holding(&folder);
+        let holding = Commands::builder(&folder);
         let holding = if mode == "sole" { holding.sole_session() } else { holding };
         let commands = holding.open().unwrap();
         let builder = Runtime::builder(Sqlite::at(&folder));

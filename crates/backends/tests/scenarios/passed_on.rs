@@ -1,8 +1,8 @@
 //! Input that is passed on to a command, byte for byte.
 
 use offshoot_backends::{
-    Attach, Command, CommandError, Commands, CommandsError, Feed, Input, Restart, StartError,
-    Surroundings, Unread,
+    Attach, Command, CommandError, Commands, CommandsError, Input, InputClosed, InputFeed, Restart,
+    StartError, Surroundings,
 };
 use offshoot_core::{Caps, Ceiling, TaskState};
 use offshoot_runtime::{Error, Runtime, TaskRequest};
@@ -22,7 +22,7 @@ fn noise(length: usize) -> Vec<u8> {
     next.flatten().take(length).collect()
 }
 
-fn fed(world: &World, command: Command) -> (Feed, TaskRequest) {
+fn fed(world: &World, command: Command) -> (InputFeed, TaskRequest) {
     let (feed, input) = Input::new();
     let around = Surroundings::own().with_input(input);
     (feed, world.commands.request(command, Some(around), Attach::No).unwrap())
@@ -62,7 +62,7 @@ async fn an_input_that_ends_at_once_is_an_empty_one() -> Test {
 async fn whoever_passes_on_is_told_when_the_command_reads_no_more() -> Test {
     let world = World::open().await;
     let until_unread =
-        |feed: Feed| async move { while feed.pass(vec![0; 60_000]).await.is_ok() {} };
+        |feed: InputFeed| async move { while feed.pass(vec![0; 60_000]).await.is_ok() {} };
     let (feed, request) = fed(&world, world.script("head -c 1 >/dev/null"));
     let task = world.session.spawn(request).await?;
     until_unread(feed).await;
@@ -78,7 +78,7 @@ async fn whoever_passes_on_is_told_when_the_command_reads_no_more() -> Test {
     let (feed, request) = fed(&world, world.command("no-such-command"));
     let task = world.session.spawn(request).await?.wait().await?.task;
     assert_eq!(report(&task).start_error, Some(StartError::NotFound));
-    assert_eq!(feed.pass(vec![0]).await, Err(Unread));
+    assert_eq!(feed.pass(vec![0]).await, Err(InputClosed));
     Ok(())
 }
 

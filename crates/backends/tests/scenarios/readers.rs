@@ -1,6 +1,6 @@
 //! Reading along.
 
-use offshoot_backends::{Attach, LogLimits, Seat, Surroundings, Writing};
+use offshoot_backends::{Attach, LogLimits, LosslessReader, Surroundings, Writing};
 use offshoot_core::TaskState;
 
 use crate::support::{Records, Test, World, report};
@@ -8,7 +8,7 @@ use crate::support::{Records, Test, World, report};
 const SMALL: LogLimits = LogLimits { first: 40_000, last: 40_000, segment: 10_000 };
 
 /// What is kept from this place on.
-async fn from(log: &offshoot_backends::Log, mut place: u64) -> String {
+async fn from(log: &offshoot_backends::OutputLog, mut place: u64) -> String {
     let mut seen = Vec::new();
     loop {
         let piece = log.read(place, 10_000).await.unwrap();
@@ -71,12 +71,12 @@ async fn a_follower_may_come_before_its_command_and_after_it() -> Test {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
-    let seat = Seat::new();
+    let seat = LosslessReader::new();
     let command = world.script("seq 1 1000000; echo end > written");
     let attach = Attach::Lossless(&seat);
     let request = world.commands.request(command, Some(Surroundings::own()), attach)?;
     let task = world.session.spawn(request).await?;
-    let mut follower = world.commands.log(task.id()).follow_seated(seat).at_most(5_000);
+    let mut follower = world.commands.log(task.id()).follow_lossless(seat).at_most(5_000);
     let mut bytes = Vec::new();
     while let Some(piece) = follower.next().await? {
         assert_eq!(piece.gap, 0);
@@ -95,11 +95,11 @@ async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seat_that_is_given_up_holds_nobody_up() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
-    let seat = Seat::new();
+    let seat = LosslessReader::new();
     let attach = Attach::Lossless(&seat);
     let request = world.commands.request(world.script("seq 1 300000"), None, attach)?;
     let task = world.session.spawn(request).await?;
-    let mut follower = world.commands.log(task.id()).follow_seated(seat);
+    let mut follower = world.commands.log(task.id()).follow_lossless(seat);
     follower.next().await?;
     drop(follower);
     let task = task.wait().await?.task;
@@ -111,7 +111,7 @@ async fn a_seat_that_is_given_up_holds_nobody_up() -> Test {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_that_holds_a_command_up_does_not_keep_it_from_being_cancelled() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
-    let seat = Seat::new();
+    let seat = LosslessReader::new();
     let request =
         world.commands.request(world.script("echo on; yes"), None, Attach::Lossless(&seat))?;
     let task = world.session.spawn(request).await?;

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use offshoot_backends::{
-    Attach, Command, Commands, Helper, Holding, Log, LogLimits, Report, Stream, Surroundings,
+    Attach, Command, Commands, CommandsBuilder, Helper, LogLimits, OutputLog, Report, Stream,
+    Surroundings,
 };
 use offshoot_core::{Outcome, Task, TaskState};
 use offshoot_runtime::{Runtime, Session, TaskRef, TaskRequest};
@@ -44,17 +45,17 @@ impl World {
     /// One whose commands are known by their marks alone.
     pub(crate) async fn without_cgroups() -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
-        let holding = Commands::holding(folder.path()).without_cgroups();
+        let holding = Commands::builder(folder.path()).without_cgroups();
         Self::of(folder, Records::Memory, holding).await
     }
 
     /// Opens a data folder that may have been used before.
     pub(crate) async fn again(folder: Arc<TempDir>, records: Records, limits: LogLimits) -> Self {
-        let holding = Commands::holding(folder.path()).limits(limits);
+        let holding = Commands::builder(folder.path()).limits(limits);
         Self::of(folder, records, holding).await
     }
 
-    async fn of(folder: Arc<TempDir>, records: Records, holding: Holding) -> Self {
+    async fn of(folder: Arc<TempDir>, records: Records, holding: CommandsBuilder) -> Self {
         let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-confiner"));
         let commands = holding.helper(helper).secrets([KEY]).open().unwrap();
         let backend = commands.backend();
@@ -95,7 +96,7 @@ impl World {
         task.wait().await.unwrap().task
     }
 
-    pub(crate) fn log(&self, task: &Task) -> Log {
+    pub(crate) fn log(&self, task: &Task) -> OutputLog {
         self.commands.log(task.id())
     }
 
@@ -118,7 +119,7 @@ impl World {
 }
 
 /// All that is kept of a log, and how much is not.
-pub(crate) async fn all(log: &Log) -> (Vec<(Stream, Vec<u8>)>, u64) {
+pub(crate) async fn all(log: &OutputLog) -> (Vec<(Stream, Vec<u8>)>, u64) {
     let (mut chunks, mut gap, mut from) = (Vec::<(Stream, Vec<u8>)>::new(), 0, 0);
     loop {
         let piece = log.read(from, 100_000).await.unwrap();
@@ -137,7 +138,7 @@ pub(crate) async fn all(log: &Log) -> (Vec<(Stream, Vec<u8>)>, u64) {
 }
 
 /// All that is kept of a log, both streams together.
-pub(crate) async fn bytes(log: &Log) -> Vec<u8> {
+pub(crate) async fn bytes(log: &OutputLog) -> Vec<u8> {
     all(log).await.0.into_iter().flat_map(|(_, bytes)| bytes).collect()
 }
 

@@ -1,29 +1,28 @@
-//! What a command is to read, on its way to the daemon.
+//! The input of a command, on its way to the daemon.
 
 use tokio::net::unix::OwnedWriteHalf;
 
 use crate::error::Error;
 use crate::frame::{Frame, PIECE, write_frame};
 
-/// Passes on the standard input of a command that was asked for with
-/// [`Stdin::Follows`](crate::wire::Stdin::Follows). A command that does not
-/// read holds it up, as a full pipe does.
+/// Sends the standard input of a command that was spawned with
+/// [`Stdin::Follows`](crate::wire::Stdin::Follows). A command that does not read holds
+/// it up, as a full pipe does.
 ///
-/// Dropped before [`end`](Self::end) it gives up the stream that it came from:
-/// the command sees the end of its input, and nothing more is told of it.
+/// Dropping it before [`end`](Self::end) ends the reply stream, too: the command sees
+/// the end of its input, and the caller gets no more replies.
 #[derive(Debug)]
 pub struct InputSender(OwnedWriteHalf);
 
 impl InputSender {
-    /// The most that goes at a time.
+    /// The most bytes of one [`pass`](Self::pass).
     pub const MOST: usize = PIECE;
 
     pub(crate) fn new(writer: OwnedWriteHalf) -> Self {
         Self(writer)
     }
 
-    /// Passes on these bytes, of which there may be up to [`MOST`](Self::MOST).
-    /// None at all change nothing.
+    /// Sends at most [`MOST`](Self::MOST) bytes. Sending no bytes has no effect.
     pub async fn pass(&mut self, bytes: Vec<u8>) -> Result<(), Error> {
         if bytes.is_empty() {
             return Ok(());
@@ -31,10 +30,10 @@ impl InputSender {
         Ok(write_frame(&mut self.0, &Frame::Input(bytes)).await?)
     }
 
-    /// Says that there is no more.
+    /// Ends the input.
     pub async fn end(mut self) -> Result<(), Error> {
         write_frame(&mut self.0, &Frame::Input(Vec::new())).await?;
-        // The connection is for as long as its stream is read.
+        // The connection lasts as long as its reply stream.
         self.0.forget();
         Ok(())
     }

@@ -1,30 +1,29 @@
-//! Room for frames that arrive: how many bytes of all of them are in memory at
-//! once.
+//! The memory of frames that arrive: a bound on the bytes of all of them.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many bytes a permit stands for.
+/// The bytes of one semaphore permit.
 const UNIT: usize = 1 << 10;
 
-/// Room that several readers of frames share. Bytes that find none are left in
-/// their sockets until another frame has been dealt with.
+/// The memory that several readers of frames share. While it is used up, bytes stay in
+/// their sockets.
 #[derive(Clone, Debug)]
 pub struct FrameMemory(Arc<Semaphore>);
 
-/// Room that is taken until this is dropped.
+/// The memory of one frame; dropping it gives the memory back.
 #[derive(Debug, Default)]
-#[must_use = "the room is given back when this is dropped"]
+#[must_use = "the memory is given back when this is dropped"]
 pub struct FramePermit(Option<OwnedSemaphorePermit>);
 
 impl FrameMemory {
-    /// Room for so many bytes.
+    /// Memory for so many bytes.
     pub fn new(bytes: usize) -> Self {
         Self(Arc::new(Semaphore::new(bytes / UNIT)))
     }
 
-    /// Waits for room for more bytes, and adds it to what is taken.
+    /// Waits for memory for more bytes, and adds it to a permit.
     pub(crate) async fn take(&self, bytes: usize, taken: &mut FramePermit) {
         let units = u32::try_from(bytes.div_ceil(UNIT)).unwrap_or(u32::MAX);
         // The semaphore is never closed.

@@ -1,8 +1,8 @@
-//! Waiting for whoever holds a data folder to listen or to let go.
+//! Waiting until the process that holds a data directory listens or gives it up.
 //!
-//! Only a daemon that is started finds out for sure who holds the folder. One
-//! that fails costs a process, so the next is tried when the holder is gone,
-//! or after a while that grows.
+//! Only a daemon that is started finds out for certain which process holds the
+//! directory. A daemon that fails costs a process. So the client starts the next one
+//! when the holder is gone, or after a pause that grows.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,35 +11,34 @@ use rustix::process::Pid;
 
 use crate::error::Error;
 
-/// How long a daemon that has been told to end may take: it asks its commands
-/// to stop, writes how they ended and closes its store. Whoever wants the next
-/// one waits a little longer than that.
+/// The longest shutdown of a daemon: it stops its commands, writes how they ended and
+/// closes its store. A client that wants the next daemon waits a little longer.
 pub const LONGEST_SHUTDOWN: Duration = Duration::from_secs(55);
 
-/// How much longer whoever waits for it does.
+/// How much longer a client waits for a shutdown.
 const ALLOWANCE: Duration = Duration::from_secs(5);
 
-/// How long a program may take that is no daemon of ours by its name.
+/// Timeout for a holder whose name is not that of a daemon.
 const STRANGERS_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long to wait between two looks at a folder that changes hands.
+/// Pause between two attempts to connect.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long a daemon is not started again at first, and at the longest.
+/// The first and the longest pause between two starts of a daemon.
 const FIRST: Duration = Duration::from_millis(40);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// After what time a person is told whom they wait for.
+/// The wait after which the user gets a message.
 const MESSAGE_AFTER: Duration = Duration::from_secs(3);
 
-/// What is said to a person who waits.
+/// Passes a message to the user who waits.
 pub(crate) type WaitMessage = fn(&str);
 
-/// A wait for a folder that may be somebody's.
+/// A wait for a data directory that another process may hold.
 #[derive(Debug)]
 pub(crate) struct StartupWait {
     began: Instant,
-    /// Since when somebody has it who is no daemon of ours by the name.
+    /// The time since when a process holds it that is no daemon by its name.
     strange: Option<Instant>,
     holder: Option<Holder>,
     next: Instant,
@@ -50,7 +49,7 @@ pub(crate) struct StartupWait {
 #[derive(Debug)]
 struct Holder {
     name: String,
-    /// Its process, if it lived when it was met.
+    /// Its process, if it was alive when the client met it.
     process: Option<Process>,
 }
 
@@ -60,16 +59,15 @@ impl StartupWait {
         Self { began, strange: None, holder: None, next: began, pause: FIRST, message }
     }
 
-    /// Whether it is worth while to start a daemon now.
+    /// Whether to try to start a daemon now.
     pub(crate) fn is_due(&self) -> bool {
         let process = self.holder.as_ref().and_then(|holder| holder.process.as_ref());
         Instant::now() >= self.next || process.is_some_and(Process::is_gone)
     }
 
-    /// Notes that the folder is held by this one; an error if that has lasted
-    /// too long.
+    /// Notes the holder of the directory. An error if it has held it for too long.
     pub(crate) fn meet(&mut self, holder: &str, data: &Path) -> Result<(), Error> {
-        // A daemon is a stranger, too, until it has signed the lock.
+        // A daemon has no name before it has signed the lock.
         let over = if holder.contains("(offshoot") {
             self.strange = None;
             self.began.elapsed() > LONGEST_SHUTDOWN + ALLOWANCE
@@ -86,7 +84,7 @@ impl StartupWait {
         Ok(())
     }
 
-    /// Waits a moment. A person is told once for whom.
+    /// Pauses, and tells the user once for which process the client waits.
     pub(crate) async fn pause(&mut self, data: &Path) {
         if let Some(holder) = &self.holder
             && self.began.elapsed() > MESSAGE_AFTER
@@ -99,13 +97,13 @@ impl StartupWait {
     }
 }
 
-/// The process that a holder names when it signs.
+/// The process id in the name of a holder.
 fn pid_of(holder: &str) -> Option<Pid> {
     let number = holder.strip_prefix("process ")?.split(' ').next()?;
     Pid::from_raw(number.parse().ok()?)
 }
 
-/// A process that somebody waits for, held so that its number means no other.
+/// A process that is waited for, held so that its id stays its own.
 #[cfg(target_os = "linux")]
 #[derive(Debug)]
 struct Process(std::os::fd::OwnedFd);
@@ -117,7 +115,7 @@ impl Process {
         pidfd_open(pid, PidfdFlags::empty()).ok().map(Self)
     }
 
-    /// Whether it has ended, though its parent may not have heard of it.
+    /// Whether it has ended, even if its parent has not collected it.
     fn is_gone(&self) -> bool {
         use rustix::event::{PollFd, PollFlags, Timespec, poll};
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -173,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_was_left_by_a_dead_one_makes_nobody_hurry() {
+    fn the_name_of_a_dead_holder_shortens_no_wait() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let holder = format!("process {} (offshoot, since ever)", child.id());

@@ -11,13 +11,13 @@ pub struct ApprovalRequest {
     pub id: String,
     /// The name of the session.
     pub session: String,
-    /// The agent that asks.
+    /// The id of the agent that asks.
     pub task: String,
     /// The handles from the lead down to it, such as `lead/research/ants`.
     pub agent: String,
     /// The task at the top.
     pub root: String,
-    /// Which of the agent's questions it is, counted from 1.
+    /// Its number among the agent's questions, counted from 1.
     pub number: u32,
     /// The tool.
     pub tool: String,
@@ -97,7 +97,7 @@ pub struct Approvals {
 /// A reference to an approval request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalRef {
-    /// The session in which a handle means something.
+    /// The session of a handle.
     pub session: String,
     /// The id of the request, or the handle or id of a task with one open request.
     pub id: String,

@@ -1,34 +1,34 @@
-//! Why a request was not done.
+//! The error reply of the daemon.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a request was not done: a code to act on, and words for people.
+/// The error of a request: a code for programs, and text for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireError {
-    /// What sort of fault.
+    /// The sort of error.
     pub code: Code,
     /// What is wrong.
     pub message: String,
-    /// What is behind it, outermost first.
+    /// The causes, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// What to do about it, unless the message says so.
+    /// What to do about it, if the message does not say so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// What sort of fault it is.
+/// The sort of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Code {
     /// No such task or session.
     NotFound,
-    /// The handle means several tasks.
+    /// The name fits several tasks.
     Ambiguous,
-    /// The name is not one.
+    /// The name is malformed.
     BadName,
     /// The name is taken.
     NameTaken,
@@ -36,9 +36,9 @@ pub enum Code {
     Ended,
     /// The owner takes no new tasks.
     OwnerClosed,
-    /// Somebody has answered before, or nobody needs the answer any more.
+    /// The question is closed: another answer came first, or it was withdrawn.
     Answered,
-    /// It is not for processes of tasks.
+    /// Only a person may make this request, and a process of a task made it.
     NotAPerson,
     /// The session has live tasks.
     Busy,
@@ -54,9 +54,9 @@ pub enum Code {
     Full,
     /// The request makes no sense.
     BadRequest,
-    /// The data folder is held by another process.
+    /// Another process holds the data directory.
     Locked,
-    /// The data folder cannot be used.
+    /// The data directory cannot be used.
     Store,
     /// The daemon is ending; ask the next one.
     Closing,
@@ -67,19 +67,19 @@ pub enum Code {
 }
 
 impl WireError {
-    /// A fault with a message.
+    /// An error with a message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), causes: Vec::new(), hint: None }
     }
 
-    /// A fault from an error and everything behind it.
+    /// An error with the message and the causes of another one.
     pub fn from_error(code: Code, error: &dyn std::error::Error) -> Self {
         let causes = std::iter::successors(error.source(), |cause| cause.source());
         let causes = causes.take(16).map(ToString::to_string).collect();
         Self { causes, ..Self::new(code, error.to_string()) }
     }
 
-    /// This fault, with what to do about it.
+    /// This error, with a hint on what to do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

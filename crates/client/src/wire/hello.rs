@@ -1,4 +1,4 @@
-//! How a connection begins: who speaks what.
+//! The greetings of a client and a daemon.
 
 use std::ops::RangeInclusive;
 
@@ -7,38 +7,37 @@ use serde::{Deserialize, Serialize};
 /// The protocol that this version speaks.
 pub const WIRE: u32 = 4;
 
-/// What a client says first.
+/// The greeting of a client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
     /// The protocols it speaks, from the first to the last.
     pub wire: (u32, u32),
     /// Its own version.
     pub version: String,
-    /// The data folder it wants.
+    /// The data directory whose daemon it wants.
     pub data: String,
-    /// What it wants of an older daemon.
+    /// Its wish to an older daemon.
     pub taking: Takeover,
-    /// The task of whose command it is a process, if it is one: while the
-    /// client waits for tasks, so does that one.
+    /// The task of whose command it is a process, if it is one. While the client waits
+    /// for tasks, that task waits, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within: Option<String>,
 }
 
-/// What a client wants of a daemon that is older than itself.
+/// The wish of a client to a daemon that is older than itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Takeover {
-    /// That it makes room for a new one as soon as nothing executes that
-    /// could not go on elsewhere.
+    /// End for a newer daemon as soon as no task executes that could not go on there.
     Over,
-    /// Nothing.
+    /// Stay.
     AsItIs,
 }
 
-/// What the daemon answers.
+/// The greeting of a daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Welcome {
-    /// The protocol to be spoken.
+    /// The protocol of the connection.
     pub wire: u32,
     /// Its version.
     pub version: String,

@@ -1,4 +1,4 @@
-//! Profiles of agents, and whether the folder that brings them is trusted.
+//! Profiles of agents, and the trust in the directories that bring them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,77 +7,75 @@ use serde::{Deserialize, Serialize};
 pub struct Profile {
     /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub description: String,
-    /// Where it comes from: `built in`, `user` or `project`.
+    /// Its origin: `built in`, `user` or `project`.
     pub origin: String,
-    /// The file it is in, if it is in one.
+    /// Its file, if it is not built in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Whether a person stands behind it. Else it only narrows.
+    /// Whether the user trusts it. An untrusted profile can only narrow permissions.
     pub trusted: bool,
-    /// Its model, if not that of whoever sends it off.
+    /// Its model; without one, that of the agent or user that spawns it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// How freely it acts: `plan`, `ask` or `auto`.
+    /// Its permission mode: `plan`, `ask` or `auto`.
     pub mode: String,
-    /// The tools that it offers; all if it does not say.
+    /// The tools that it offers; without a list, every tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<String>>,
-    /// What it says of tools and commands in particular, such as
-    /// `ask run_command(cargo test)`.
+    /// Its rules for tools and commands, such as `ask run_command(cargo test)`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<String>,
     /// The approver, if the profile names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asks: Option<String>,
-    /// What its agents may spend.
+    /// The budget of its agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// Whether its agents work in worktrees of their own.
     pub worktree: bool,
-    /// What it can be configured with, as a JSON Schema.
+    /// Its configuration, as a JSON Schema.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<serde_json::Value>,
-    /// The profiles of agents that its agents may send off; any if it does not
-    /// say.
+    /// The profiles that its agents may spawn; without a list, every profile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<String>>,
-    /// How tools are called to them.
+    /// The dialect of its tools.
     pub dialect: String,
-    /// How its agents shall behave.
+    /// The instructions for its agents.
     pub prompt: String,
-    /// What of it does not count as it is written.
+    /// Notes on the parts of it that have another effect than written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The profiles that can be chosen in a folder.
+/// The profiles that a directory offers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProfileList {
-    /// Each of them.
+    /// The profiles.
     pub profiles: Vec<Profile>,
-    /// What could not be read, and why.
+    /// The files that could not be read, each with the reason.
     pub broken: Vec<String>,
-    /// Whether what the folder brings may do more than narrow.
+    /// The trust in the directory.
     pub trust: DirTrust,
 }
 
-/// Whether a folder is trusted.
+/// The trust in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirTrust {
-    /// The folder.
+    /// The directory.
     pub folder: String,
-    /// Whether a person has said so, and it still brings what it did then.
+    /// Whether the user trusts the directory, and its contents are still the same.
     pub trusted: bool,
 }
 
-/// What is said of a folder.
+/// A change of the trust in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TrustChange {
-    /// It is trusted with what it brings now.
+    /// Trust it with its current contents.
     Trust,
-    /// It is trusted no more.
+    /// Trust it no longer.
     Remove,
 }

@@ -1,4 +1,4 @@
-//! What the daemon answers.
+//! The replies of the daemon.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,55 +7,55 @@ use super::{
     Tasks, WireError,
 };
 
-/// An answer. A request gets one of these, or a stream of them that ends with
-/// [`Reply::Done`] or [`Reply::Error`].
+/// A reply. A request gets one, or a stream of them that ends with [`Reply::Done`] or
+/// [`Reply::Error`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reply {
-    /// It was not done.
+    /// The request failed or was refused.
     Error(WireError),
-    /// It is done, and the stream is over.
+    /// The request is done, and the stream is over.
     Done,
     /// One task.
     Task(Box<Task>),
-    /// The agent that does what was asked.
+    /// The agent that works on a [`Run`](super::Run).
     Run {
         /// Its task.
         task: Box<Task>,
-        /// The message that asks it, if it was at work already. Then others may
-        /// wait for it, too.
+        /// The id of the message to the agent, if the agent was at work already. Other
+        /// callers may then wait for it, too.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         message: Option<String>,
-        /// How many blocks the conversation had before.
+        /// The number of blocks in the conversation before the request.
         #[serde(default)]
         before: u64,
-        /// What of what was asked for does not count as it is written.
+        /// Notes on the parts of the request that have another effect than written.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String>,
     },
     /// A page of tasks.
     Tasks(Tasks),
-    /// What a task waits on.
+    /// The reasons for which a task waits.
     Why(TaskWhy),
-    /// The providers of models and what is known of them.
+    /// The providers of models.
     Models {
-        /// Each of them.
+        /// The providers.
         providers: Vec<ProviderInfo>,
     },
-    /// The tasks that were waited for, in the order of the request.
+    /// The tasks that the caller waited for, in the order of the request.
     Waited {
-        /// Each of them.
+        /// The tasks.
         tasks: Vec<WaitResult>,
     },
     /// The message is durable.
     Sent {
         /// Its id.
         message: String,
-        /// The task that gets it; another one than was named, if that one had
-        /// ended and a new one goes on for it.
+        /// The task that gets it. If the named task had ended, this is the new task that
+        /// continues it.
         task: String,
-        /// How far it has come.
+        /// Its state, such as `queued` or `consumed`.
         state: String,
     },
     /// A page of approval requests.
@@ -67,105 +67,105 @@ pub enum Reply {
         /// Each of it.
         grants: Vec<Grant>,
     },
-    /// The profiles that can be chosen in a folder.
+    /// The profiles that a directory offers.
     Profiles(ProfileList),
-    /// Folders, and whether they are trusted.
+    /// Directories, and whether the user trusts them.
     Trust {
-        /// Each of them.
+        /// The directories.
         folders: Vec<DirTrust>,
     },
-    /// The request to stop has reached this many live tasks.
+    /// The number of live tasks that a cancel has reached.
     Reached {
-        /// How many.
+        /// The number.
         tasks: usize,
     },
     /// A page of sessions.
     Sessions(Sessions),
-    /// How the daemon is.
+    /// The status of the daemon.
     Status(Box<Status>),
-    /// So many bytes are missing here: they were not kept.
+    /// A gap in the output: its log dropped these bytes.
     Gap {
-        /// How many.
+        /// The number of bytes.
         bytes: u64,
     },
-    /// An attempt of the command began here.
+    /// An attempt of the command begins here.
     Attempt {
-        /// Which, counted from 1.
+        /// Its number, counted from 1.
         number: u32,
     },
-    /// What was read up to here; reading may go on from this place.
+    /// The position up to which the caller has read, from which it may read on.
     Position {
-        /// The place.
+        /// The position.
         at: u64,
     },
     /// A block of an agent's conversation.
     Block(Box<Block>),
-    /// So many blocks of the conversation are left out here.
+    /// The conversation has more blocks here, which the reply leaves out.
     Skipped {
-        /// How many.
+        /// The number of blocks.
         blocks: u64,
     },
-    /// Something happened in a session.
+    /// An event of a session.
     Event(Box<SessionEvent>),
-    /// The daemon has ended, all but its process.
+    /// The daemon has ended, except for its process.
     Shutdown(ShutdownReport),
 }
 
-/// What became of everything when a daemon was asked to end.
+/// The report of a daemon that has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShutdownReport {
-    /// How many tasks do not execute any more and have no end in the records:
-    /// the next daemon settles them.
+    /// The number of tasks that no longer execute and whose end is not written. The next
+    /// daemon settles them.
     pub unsettled: usize,
-    /// Why their ends could not be written, if that is known.
+    /// The reason for which their ends could not be written, if it is known.
     pub why: Option<String>,
 }
 
-/// A piece of what a command wrote.
+/// A piece of a command's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it wrote it.
+    /// The stream that the command wrote to.
     pub stream: StreamName,
-    /// When it was read, in microseconds since 1970.
+    /// The time at which the daemon read it, in microseconds since 1970.
     pub at: i64,
-    /// The bytes, as they are.
+    /// The bytes, unchanged.
     pub bytes: Vec<u8>,
 }
 
-/// Where a command writes.
+/// A stream that a command writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamName {
-    /// Its standard output.
+    /// Standard output.
     Stdout,
-    /// Its standard error.
+    /// Standard error.
     Stderr,
 }
 
 /// A block of an agent's conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// Where it stands, counted from 0.
+    /// Its position, counted from 0.
     pub position: u64,
-    /// In a word: `user`, `assistant`, `thought`, `tool_use`, `tool_result`,
-    /// `notice` or `other`.
+    /// Its kind: `user`, `assistant`, `thought`, `tool_use`, `tool_result`, `notice` or
+    /// `other`.
     pub kind: String,
-    /// The tool's name, if it is a tool's; of another one, what it is.
+    /// The name of the tool of a tool block; of another block, its type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it says; of a long one the beginning.
+    /// Its text, cut if it is long.
     pub text: String,
-    /// Why the call of which it is the result was not made, if nobody was asked.
+    /// The reason for which the call was refused, if no user was asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<CallRefusal>,
 }
 
-/// Why a call was not made of which nobody was asked.
+/// The refusal of a call about which no user was asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRefusal {
-    /// In words for a person.
+    /// The reason, in words.
     pub why: String,
-    /// Whether it would have been asked for, had there been anybody to ask.
+    /// Whether the call needed an approval and the agent had no approver.
     #[serde(default)]
     pub no_approver: bool,
 }
@@ -173,62 +173,62 @@ pub struct CallRefusal {
 /// A provider of models.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProviderInfo {
-    /// What stands before the slash in the names of its models.
+    /// Its name, as it is before the slash in the names of its models.
     pub provider: String,
-    /// The variables that may hold its key; none if it wants none.
+    /// The variables that may hold its key. Empty if it needs no key.
     pub variables: Vec<String>,
-    /// Whether it can be asked with what the caller has.
+    /// Whether the keys of the caller suffice for it.
     pub usable: bool,
-    /// The models that are known. There may be others.
+    /// Its known models. The provider may have others.
     pub models: Vec<ModelInfo>,
 }
 
-/// A model that is known.
+/// A known model.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
-    /// Its name, with its provider's.
+    /// Its name, with the provider's.
     pub name: String,
-    /// How many tokens it can read.
+    /// The size of its context window in tokens.
     pub window: u64,
-    /// What a million tokens that it reads cost, in thousandths of a dollar.
+    /// The price of a million input tokens, in thousandths of a dollar.
     pub input: Option<u64>,
-    /// What a million that it writes cost.
+    /// The price of a million output tokens, in thousandths of a dollar.
     pub output: Option<u64>,
 }
 
-/// A task that was waited for.
+/// A task for which the caller waited.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitResult {
-    /// Why the wait returned.
+    /// The reason for which the wait returned.
     pub end: WaitEnd,
     /// The task.
     pub task: Task,
 }
 
-/// Why a wait returned.
+/// The reason for which a wait returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitEnd {
     /// The task has ended.
     Ended,
-    /// It asks something.
+    /// The task asks a question or for an approval.
     NeedsInput,
-    /// It goes on; the wait was over.
+    /// The wait timed out, and the task goes on.
     TimedOut,
-    /// It cannot go on here before somebody brings what it lacks, and the wait
-    /// was to return then.
+    /// The task lacks something, such as a key, and the caller chose
+    /// [`OnMissing::Return`](super::OnMissing::Return).
     Lacks,
 }
 
-/// Something that happened in a session.
+/// An event of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionEvent {
-    /// Where it stands in the log: events from here on are what follows it.
+    /// Its position in the log. Events from here on follow it.
     pub cursor: u64,
-    /// When.
+    /// The time of the event.
     pub at: String,
-    /// What, in a word, such as `started` or `ended`.
+    /// The kind of change, such as `started` or `ended`.
     pub change: String,
-    /// The task it tells of, as it is now.
+    /// The task that changed, in its current state.
     pub task: Option<Task>,
 }

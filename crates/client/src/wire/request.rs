@@ -1,4 +1,4 @@
-//! What a client asks for.
+//! The requests of a client.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,45 +7,45 @@ use serde::{Deserialize, Serialize};
 
 use super::{ApprovalRef, DecideApproval, ListApprovals, Run, TrustChange, WaitTasks};
 
-/// A request. Each may be repeated if its answer was lost.
+/// A request. A client may repeat any request whose reply was lost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Request {
-    /// Send a command off.
+    /// Spawn a command.
     Spawn(Box<Spawn>),
-    /// Have an agent do something.
+    /// Run an agent.
     Run(Box<Run>),
-    /// Which models there are.
+    /// List the models.
     Models {
         /// The caller's keys and addresses, never stored.
         keys: Sealed,
     },
-    /// A page of tasks.
+    /// List tasks, a page at a time.
     List(ListTasks),
-    /// One task.
+    /// Show a task.
     Show(TaskName),
-    /// What a task waits on.
+    /// Show the reasons for which a task waits.
     Why(TaskName),
-    /// What a command wrote, or the conversation of an agent.
+    /// Read the output of a command, or the conversation of an agent.
     Tail(Tail),
     /// Wait for tasks.
     Wait(WaitTasks),
-    /// The ends of these tasks have been read.
+    /// Acknowledge the ends of tasks.
     Ack {
         /// Their ids.
         tasks: Vec<String>,
     },
-    /// A message to a task.
+    /// Send a message to a task.
     Send(SendMessage),
-    /// How far a message has come.
+    /// Show the state of a message.
     Receipt {
-        /// The task that it was for.
+        /// The task that it was sent to.
         task: TaskName,
         /// Its id.
         message: String,
     },
-    /// The answer to a question of a task.
+    /// Answer a question of a task.
     Answer(AnswerQuestion),
     /// List a page of approval requests.
     Approvals(ListApprovals),
@@ -57,44 +57,44 @@ pub enum Request {
     Grants,
     /// Revoke standing grants. Not for processes of tasks.
     Revoke {
-        /// In which folder.
+        /// The directory of the grants.
         folder: String,
-        /// The rule; all of the folder's if there is none.
+        /// The rule; without one, every rule of the directory.
         rule: Option<String>,
     },
-    /// The profiles that can be chosen in a folder.
+    /// List the profiles that a directory offers.
     Profiles {
-        /// The folder.
+        /// The directory.
         folder: String,
     },
-    /// Trust a folder, or do so no more. Not for processes of tasks.
+    /// Change the trust in a directory. Refused from a process of a task.
     Trust {
-        /// The folder.
+        /// The directory.
         folder: String,
-        /// Which of the two.
+        /// The change.
         trusting: TrustChange,
     },
-    /// The folders that are trusted.
+    /// List the trusted directories.
     Trusted,
-    /// Stop a task and everything below it.
+    /// Cancel a task and every task below it.
     Cancel {
-        /// Which.
+        /// The task.
         task: TaskName,
-        /// How.
+        /// The options.
         stop: CancelOptions,
     },
-    /// A page of sessions.
+    /// List sessions, a page at a time.
     Sessions {
-        /// Where the page before ended.
+        /// The cursor of the page, from the page before.
         cursor: Option<String>,
-        /// How many at the most.
+        /// The length of the page.
         limit: usize,
     },
-    /// Stop all tasks of a session.
+    /// Cancel every task of a session.
     CancelSession {
-        /// Its name.
+        /// The name of the session.
         session: String,
-        /// How.
+        /// The options.
         stop: CancelOptions,
     },
     /// Delete a session and everything in it.
@@ -102,25 +102,25 @@ pub enum Request {
         /// Its name.
         session: String,
     },
-    /// What happens in a session, from a place in its log on.
+    /// Follow the events of a session.
     Events {
-        /// Its name.
+        /// The name of the session.
         session: String,
-        /// The place; from now on if there is none.
+        /// The position in its log to start at; without one, now.
         cursor: Option<u64>,
     },
-    /// How the daemon is.
+    /// Show the status of the daemon.
     Status,
-    /// Read the whole store, and say what is damaged.
+    /// Check the whole store for damage.
     Check,
     /// End the daemon in good order.
     Quit,
 }
 
-/// A task, as somebody calls it.
+/// The name of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskName {
-    /// The session in which a handle means something.
+    /// The session of a handle.
     pub session: String,
     /// Its handle, `<parent>/<name>` or its id.
     pub task: String,
@@ -129,15 +129,15 @@ pub struct TaskName {
 /// A message to a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendMessage {
-    /// Whom.
+    /// The task that gets it.
     pub to: TaskName,
-    /// What.
+    /// The text.
     pub text: String,
-    /// Whether more may follow.
+    /// Whether more messages may follow.
     pub sequel: Continuation,
     /// Makes the request repeatable.
     pub key: String,
-    /// The keys for models that are set where the message comes from.
+    /// The caller's keys for models, never stored.
     #[serde(default)]
     pub keys: Sealed,
 }
@@ -145,101 +145,100 @@ pub struct SendMessage {
 /// The answer to a question of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerQuestion {
-    /// Whose.
+    /// The task that asked.
     pub to: TaskName,
-    /// Which of its questions.
+    /// The number of its question.
     pub number: u32,
-    /// What.
+    /// The answer.
     pub text: String,
 }
 
-/// Whether more messages may follow one.
+/// Whether more messages may follow a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Continuation {
-    /// They may.
+    /// More may follow.
     #[default]
     More,
-    /// None may: it ends the input of the task, and an empty one does nothing
-    /// else.
+    /// None may: the message ends the input of the task. An empty one does only that.
     End,
 }
 
-/// A command to be sent off.
+/// A request to spawn a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spawn {
     /// The session, opened if it is new.
     pub session: String,
-    /// Its name.
+    /// The name of the task.
     pub name: Option<String>,
     /// The task that owns it.
     pub parent: Option<String>,
     /// The command and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub cwd: String,
-    /// What is set for it, kept for a restart and never shown.
+    /// Variables of the command, stored for a restart and never shown.
     pub env: Sealed,
     /// The caller's environment, never stored.
     pub surroundings: Sealed,
-    /// Which permissions the caller's files do not get.
+    /// The file mode mask of the caller (`umask`).
     #[serde(default)]
     pub umask: Option<u32>,
-    /// How long it may run.
+    /// The timeout of the command.
     pub timeout_ms: Option<u64>,
-    /// How long it may take to stop.
+    /// The time that the command has to stop before it is killed.
     pub grace_ms: Option<u64>,
-    /// What becomes of it if the daemon dies.
+    /// What to do with the command if the daemon dies.
     pub restart: Restart,
     /// Makes the request repeatable.
     pub key: String,
-    /// Whether the caller stays to read what it writes.
+    /// Whether the caller stays to read the output.
     pub attachment: Attachment,
-    /// Where its standard input comes from.
+    /// The source of its standard input.
     pub stdin: Stdin,
 }
 
-/// What becomes of a command whose daemon dies.
+/// What to do with a command whose daemon dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {
-    /// It is lost.
+    /// The command is lost.
     #[default]
     Never,
-    /// It is started again: it may run twice.
+    /// The next daemon starts it again, so it may run twice.
     OnCrash,
 }
 
-/// Whether the caller of a spawn stays to read what the command writes.
+/// Whether the caller of a spawn stays to read the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attachment {
-    /// It goes.
+    /// The caller goes.
     Detached,
-    /// It stays, and misses nothing: a reader that is slow holds the command
-    /// up, like a pipe.
+    /// The caller stays and reads all output. A slow reader holds the command up, as a
+    /// pipe does.
     Attached,
 }
 
-/// Where the standard input of a command comes from.
+/// The source of a command's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdin {
-    /// Each message to the task is a line of it.
+    /// Each message to the task is a line of input.
     #[default]
     Messages,
-    /// The caller passes it on over this connection, once it has been told of
-    /// the task; see [`Input`](crate::Input). The answer is a stream.
+    /// The caller sends it over this connection, after the first reply has named the
+    /// task; see [`InputSender`](crate::InputSender). The reply is a stream.
     Follows,
 }
 
-/// Variables of an environment. Their values are not shown.
+/// Environment variables. `Debug` shows their names only.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Sealed(pub BTreeMap<String, String>);
 
 impl Sealed {
-    /// Whether there are none.
+    /// Whether there are no variables.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -251,70 +250,70 @@ impl fmt::Debug for Sealed {
     }
 }
 
-/// Which tasks to list.
+/// A request to list tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListTasks {
-    /// The session; all of them if there is none.
+    /// The session; without one, every session.
     pub session: Option<String>,
-    /// Live ones, or finished ones too.
+    /// Whether ended tasks are listed, too.
     pub scope: Scope,
-    /// In which states, if not in all.
+    /// The states of the listed tasks. Empty for every state.
     pub states: Vec<String>,
-    /// Where the page before ended.
+    /// The cursor of the page, from the page before.
     pub cursor: Option<String>,
-    /// How many at the most.
+    /// The length of the page.
     pub limit: usize,
 }
 
-/// Which tasks a list covers.
+/// The tasks that a list covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Those that have not ended.
+    /// Live tasks.
     #[default]
     Live,
-    /// All that are kept.
+    /// Every task.
     All,
 }
 
-/// What to read of a command's output, or of an agent's conversation.
+/// A request to read a command's output, or an agent's conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
-    /// Whose.
+    /// The task.
     pub task: TaskName,
-    /// From where.
+    /// The place to start at.
     pub reading: TailStart,
-    /// Whether to go on as it writes.
+    /// Whether to read what is written later, too.
     pub following: TailMode,
 }
 
-/// Where reading begins.
+/// The place to start reading at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailStart {
-    /// With what is kept of the beginning.
+    /// The beginning of what the log keeps.
     Start,
-    /// With the last lines, or the last blocks of a conversation.
+    /// The last lines, or the last blocks of a conversation.
     Lines(u64),
-    /// Where an earlier reading stopped.
+    /// The position at which an earlier read stopped.
     From(u64),
 }
 
-/// Whether a reader stays for what is to come.
+/// Whether to read what is written later, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TailMode {
-    /// It reads what there is.
+    /// Read what there is, and stop.
     Stop,
-    /// It goes on until the task has ended.
+    /// Read until the task has ended.
     Follow,
 }
 
-/// How to stop something.
+/// The options of a cancel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelOptions {
-    /// Why.
+    /// The reason, for the record.
     pub reason: Option<String>,
-    /// How long it may take before it is ended by force.
+    /// The time that a task has to stop before it is ended by force.
     pub grace_ms: Option<u64>,
 }

@@ -1,43 +1,43 @@
-//! Something for an agent to do.
+//! Running an agent.
 
 use serde::{Deserialize, Serialize};
 
 use super::Sealed;
 
-/// Something for an agent to do.
+/// A request to run an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
-    /// In which session.
+    /// The session of the agent.
     pub talk: RunSession,
-    /// What to do, in words.
+    /// The task of the agent, in words.
     pub task: String,
-    /// The model that does it.
+    /// The model of the agent.
     pub model: Option<String>,
-    /// The model of a new agent if nobody says; without one it is the first
-    /// whose key is there.
+    /// The default model of a new agent. Without it the agent gets the first model for
+    /// which there is a key.
     #[serde(default)]
     pub usual: Option<String>,
-    /// The folder in which it works.
+    /// The working directory of the agent.
     pub folder: String,
-    /// The profile of which a new agent is made.
+    /// The profile of a new agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How freely it acts: `plan`, `ask` or `auto`; `ask` if nobody says.
+    /// The permission mode: `plan`, `ask` (the default) or `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
-    /// What it and all below it may spend.
+    /// The budget of the agent and of all agents below it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// The approver of the run.
     #[serde(default)]
     pub approver: RunApprover,
-    /// Whether it may ask for pages of the public network.
+    /// The network that the agent reaches.
     #[serde(default)]
     pub network: Network,
     /// The caller's keys and addresses, never stored.
     pub keys: Sealed,
-    /// Variables that the caller passes to commands, although they may hold
-    /// credentials. Their names are stored, their values never.
+    /// Variables that the caller passes to commands, although they may hold credentials.
+    /// The daemon stores their names, and never their values.
     #[serde(default, skip_serializing_if = "Sealed::is_empty")]
     pub pass_env: Sealed,
     /// Makes the request repeatable.
@@ -48,32 +48,32 @@ pub struct Run {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunApprover {
-    /// A person, here or elsewhere.
+    /// A person, at this terminal or another one.
     Person,
-    /// Nobody: what would have to be asked for is denied.
+    /// No approver: a call that needs an approval is denied.
     #[default]
     None,
 }
 
-/// What of the network agents reach by themselves, beside their models.
+/// The network that agents reach by themselves, besides their models.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Network {
-    /// Nothing.
+    /// No network.
     #[default]
     Closed,
     /// Public pages.
     Pages,
 }
 
-/// In which session an agent is asked.
+/// The session of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunSession {
-    /// In a new one.
+    /// A new session.
     New,
-    /// In the one of this name, which is opened if it is new.
+    /// The session of this name, opened if it is new.
     In(String),
-    /// In the one in which an agent was asked last.
+    /// The session in which a person last ran an agent.
     Latest,
 }

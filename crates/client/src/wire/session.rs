@@ -1,4 +1,4 @@
-//! A session, as it is shown.
+//! Sessions, as clients see them.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,16 +9,15 @@ pub struct SessionInfo {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// When it was opened.
+    /// The time at which it was opened.
     pub opened_at: String,
-    /// How many of its tasks have not ended.
+    /// The number of its live tasks.
     pub live: u64,
-    /// How many have.
+    /// The number of its ended tasks.
     pub finished: u64,
-    /// How many results and messages nobody has read; of more than a thousand,
-    /// a thousand.
+    /// The number of unread results and messages, at most 1,000.
     pub unread: u64,
-    /// What its first task was about, on one line.
+    /// The subject of its first task, on one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
 }
@@ -28,6 +27,6 @@ pub struct SessionInfo {
 pub struct Sessions {
     /// The sessions, oldest first.
     pub sessions: Vec<SessionInfo>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
 }

@@ -1,8 +1,8 @@
-//! How the daemon is.
+//! The status of the daemon.
 
 use serde::{Deserialize, Serialize};
 
-/// How the daemon is.
+/// The status of the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Its version.
@@ -11,31 +11,31 @@ pub struct Status {
     pub wire: u32,
     /// Its process.
     pub pid: u32,
-    /// Since when it runs.
+    /// The time at which it started.
     pub started_at: String,
-    /// The data folder it holds.
+    /// The data directory it holds.
     pub data: String,
-    /// Where it listens.
+    /// Its socket.
     pub socket: String,
-    /// How many bytes of memory it uses, where the platform tells.
+    /// The memory that it uses, where the platform tells.
     pub memory_bytes: Option<u64>,
-    /// How many tasks execute, wait and queue.
+    /// The number of running tasks.
     pub running: u64,
-    /// How many wait.
+    /// The number of waiting tasks.
     pub waiting: u64,
-    /// How many queue.
+    /// The number of queued tasks.
     pub queued: u64,
-    /// How many are kept that have ended.
+    /// The number of ended tasks in the records.
     pub finished: u64,
-    /// How many commands may execute at once; more queue.
+    /// The number of commands that may execute at once. More queue.
     pub slots: u64,
-    /// Whether everything that an earlier daemon left has been judged.
+    /// Whether the daemon has recovered every task that an earlier one left.
     pub recovered: bool,
-    /// Whether each command has a cgroup of its own, or why not. A daemon of an
-    /// older version does not say.
+    /// Whether each command has a cgroup of its own, or why not. `None` from a daemon of
+    /// an older version.
     #[serde(default)]
     pub cgroups: Option<String>,
-    /// After how many idle seconds it ends by itself.
+    /// The idle seconds after which it ends by itself.
     pub idle_seconds: u64,
     /// Its log.
     pub log: LogFile,
@@ -44,9 +44,9 @@ pub struct Status {
 /// The daemon's log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogFile {
-    /// Where it is.
+    /// Its path.
     pub path: String,
-    /// How many bytes it has, older parts included.
+    /// Its size in bytes, with its older parts.
     pub bytes: u64,
     /// Its last lines.
     pub last: Vec<String>,

@@ -1,4 +1,4 @@
-//! A task, as it is shown.
+//! Tasks, as clients see them.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,73 +7,73 @@ use serde::{Deserialize, Serialize};
 pub struct Task {
     /// Its id.
     pub id: String,
-    /// What people call it.
+    /// Its handle, which people use.
     pub handle: String,
-    /// The name it was given, if it was given one.
+    /// Its name, if it was spawned with one.
     pub name: Option<String>,
-    /// What executes it.
+    /// The kind of its backend.
     pub kind: String,
-    /// Its session's name.
+    /// The name of its session.
     pub session: String,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// What it waits on, in a word, if it waits.
+    /// What it waits on, if it waits, such as `input`.
     pub waiting_on: Option<String>,
-    /// What it lacks to go on, in words: a key, say, that is never stored.
+    /// What it lacks to go on, such as a key, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lacks: Option<String>,
-    /// What it asks, if it waits for an answer.
+    /// Its question, if it waits for an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<Question>,
     /// The approval that it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approval: Option<ApprovalSummary>,
-    /// How it ended, once it has.
+    /// Its outcome, once it has ended.
     pub outcome: Option<Outcome>,
-    /// Where it comes from.
+    /// Its origin.
     pub lineage: Lineage,
-    /// When it was spawned.
+    /// The time at which it was spawned.
     pub spawned_at: String,
-    /// When its current or last attempt started.
+    /// The time at which its last attempt started.
     pub started_at: Option<String>,
-    /// When it ended.
+    /// The time at which it ended.
     pub ended_at: Option<String>,
-    /// How long it has lived, or did, in milliseconds. It never decreases.
+    /// Its age in milliseconds, up to its end. It never decreases.
     pub age_ms: u64,
-    /// How many attempts have started.
+    /// The number of attempts that have started.
     pub attempts: u32,
-    /// The request to stop it, if there is one.
+    /// The cancel, if it was cancelled.
     pub cancel: Option<Cancel>,
-    /// What it last reported.
+    /// Its last progress report.
     pub progress: Option<Progress>,
-    /// What it is doing, if it tells.
+    /// Its current activity, if it reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
-    /// What it executes, if it is a command.
+    /// Its command line, if it is a command.
     pub command: Option<CommandLine>,
-    /// What it was asked to do, if it is an agent.
+    /// Its brief, if it is an agent.
     #[serde(default)]
     pub agent: Option<AgentBrief>,
-    /// What it and all below it have spent of its budget, if it has one.
+    /// The use of its budget, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<BudgetUse>,
-    /// It has ended, and its end could not be written yet.
+    /// Whether it has ended and its end is not written yet.
     pub settling: bool,
-    /// It was stopped by force and is still there.
+    /// Whether it was stopped by force and is still there.
     pub unresponsive: bool,
 }
 
-/// What an agent was asked to do.
+/// The brief of an agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentBrief {
-    /// In words.
+    /// Its task, in words.
     pub task: String,
-    /// The model that does it.
+    /// Its model.
     pub model: String,
-    /// The profile of which it was made, if any.
+    /// Its profile, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
-    /// How freely it acts, if that is limited: `plan`, `ask` or `auto`.
+    /// Its permission mode, if its permissions are limited: `plan`, `ask` or `auto`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// The approver, if its permissions are limited: `owner`, `person` or
@@ -82,45 +82,45 @@ pub struct AgentBrief {
     pub asks: Option<String>,
 }
 
-/// What an agent and all below it have spent of its budget. Of what is not limited
-/// nothing is counted.
+/// The use of an agent's budget by the agent and all agents below it. Only limited
+/// resources are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetUse {
-    /// What may be spent, as it is written.
+    /// The budget, as it is written.
     pub budget: String,
-    /// How many tokens were read and written.
+    /// The tokens read and written.
     pub tokens: u64,
-    /// What that has cost, in billionths of a dollar.
+    /// Their cost, in billionths of a dollar.
     pub nanodollars: u64,
-    /// How many answers there were.
+    /// The number of model answers.
     pub steps: u64,
-    /// How long the agent has taken itself, in milliseconds.
+    /// The time of the agent itself, in milliseconds.
     pub time_ms: u64,
-    /// The same in words.
+    /// The use, in words.
     pub text: String,
 }
 
 /// An approval request in short.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalSummary {
-    /// What it is called when it is answered.
+    /// Its id, which names it in an answer.
     pub id: String,
-    /// The tool that would be called.
+    /// The tool of the call.
     pub tool: String,
 }
 
-/// What a task asks.
+/// A question of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Question {
-    /// Which of its questions it is, counted from 1.
+    /// Its number among the questions of the task, counted from 1.
     pub number: u32,
-    /// The question; of a long one the beginning.
+    /// The text, cut if it is long.
     pub text: String,
-    /// When it was asked.
+    /// The time of the question.
     pub at: String,
 }
 
-/// Where a task stands.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -141,7 +141,7 @@ pub enum State {
 }
 
 impl State {
-    /// Every state, in the order in which a task goes through them.
+    /// Every state, in the order of a task's life.
     pub const ALL: [Self; 7] = [
         Self::Queued,
         Self::Running,
@@ -170,13 +170,13 @@ impl State {
         Self::ALL.into_iter().find(|state| state.word() == word)
     }
 
-    /// Whether a task stays there for ever.
+    /// Whether a task stays in this state for ever.
     pub fn is_terminal(self) -> bool {
         !matches!(self, Self::Queued | Self::Running | Self::Waiting)
     }
 }
 
-/// How a task ended.
+/// The outcome of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The state in which it ended.
@@ -184,22 +184,22 @@ pub struct Outcome {
     /// The value it returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
-    /// How many bytes a value has that is too long to stand here.
+    /// The bytes of a value that is too long for this reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_bytes: Option<u64>,
-    /// Whether a cancel had been asked for before the value came.
+    /// Whether the task was cancelled before it returned the value.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel_requested: bool,
-    /// What sort of failure: `error`, `panic`, `timeout`, `exit`, `signal`, …
+    /// The sort of failure: `error`, `panic`, `timeout`, `exit`, `signal`, …
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// What is said of a failure or a loss.
+    /// The message of a failure or a loss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What is behind a failure.
+    /// The causes of a failure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// Who stopped it, why and when.
+    /// The cancel that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Cancel>,
     /// Whether it was stopped by force.
@@ -211,22 +211,22 @@ pub struct Outcome {
     /// The signal that ended a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// Why a command could not be started, in a word.
+    /// The reason for which a command could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_error: Option<String>,
-    /// How long a command ran.
+    /// The run time of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// How much processor time a command took.
+    /// The processor time of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
-    /// The most memory a command held.
+    /// The peak memory of a command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
 }
 
 impl Outcome {
-    /// The outcome of a task that ended in this state, and no more.
+    /// The outcome of a task that ended in this state, without details.
     pub fn new(is: State) -> Self {
         Self {
             is,
@@ -248,18 +248,18 @@ impl Outcome {
     }
 }
 
-/// A request to stop a task.
+/// A cancel of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
-    /// Who asked.
+    /// Its caller.
     pub by: String,
-    /// Why.
+    /// Its reason.
     pub reason: String,
-    /// When.
+    /// Its time.
     pub at: String,
 }
 
-/// Where a task comes from.
+/// The origin of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The id of its session.
@@ -274,45 +274,45 @@ pub struct Lineage {
     pub tool_call: Option<String>,
     /// The agent that spawned it.
     pub agent: Option<String>,
-    /// How many tasks stand above it.
+    /// The number of tasks above it.
     pub depth: u32,
     /// Whether it outlives its parent.
     pub detached: bool,
 }
 
-/// What a task last reported.
+/// The progress report of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     /// The report.
     pub value: serde_json::Value,
-    /// When it was made.
+    /// The time of the report.
     pub at: String,
 }
 
-/// What a task is doing.
+/// The activity of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// The step it is in.
     pub step: u64,
-    /// In a word: `model`, `tool` or `idle`.
+    /// The activity: `model`, `tool` or `idle`.
     pub doing: String,
-    /// Which tool.
+    /// The tool that it calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Since when.
+    /// The time at which it began.
     pub since: String,
 }
 
-/// What a command executes. The values of its variables are not in here.
+/// A command line. The values of its variables are left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandLine {
     /// The command and its arguments.
     pub argv: Vec<String>,
-    /// Where it runs.
+    /// The working directory.
     pub cwd: String,
     /// The names of the variables that were set for it.
     pub env: Vec<String>,
-    /// What becomes of it if the daemon dies: `never` or `on_crash`.
+    /// What to do with the command if the daemon dies: `never` or `on_crash`.
     pub restart: super::Restart,
 }
 
@@ -321,30 +321,30 @@ pub struct CommandLine {
 pub struct Tasks {
     /// The tasks.
     pub tasks: Vec<Task>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub next: Option<String>,
 }
 
-/// What a task waits on.
+/// The reasons for which a task waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskWhy {
     /// The task.
     pub id: String,
     /// Its handle.
     pub handle: String,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
-    /// Since when.
+    /// The time at which it entered the state.
     pub since: String,
-    /// What holds it up, most telling first.
+    /// The reasons, the most important first.
     pub reasons: Vec<Reason>,
 }
 
-/// What holds a task up.
+/// One reason for which a task waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// In a word.
+    /// Its kind, such as `queue`.
     pub is: String,
-    /// For people.
+    /// Its text, for people.
     pub text: String,
 }

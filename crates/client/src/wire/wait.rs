@@ -4,22 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use super::Sealed;
 
-/// Which tasks to wait for.
+/// A request to wait for tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitTasks {
-    /// The session in which their handles mean something.
+    /// The session of their handles.
     pub session: String,
     /// The tasks.
     pub tasks: Vec<String>,
-    /// For how many of them.
+    /// Whether to wait for all of them.
     pub mode: WaitMode,
-    /// How long at the most.
+    /// The timeout.
     pub timeout_ms: Option<u64>,
-    /// The caller's keys and addresses, never stored. Agents that are waited
-    /// for get those that they lack, so that they go on after a daemon died.
+    /// The caller's keys and addresses, never stored. The agents among the tasks get
+    /// those that they lack, so that they go on after a daemon died.
     #[serde(default, skip_serializing_if = "Sealed::is_empty")]
     pub keys: Sealed,
-    /// What is done if one of them lacks something even with these.
+    /// What to do if a task lacks something even with these keys.
     #[serde(default)]
     pub on_missing: OnMissing,
     /// The reaction when one of them asks for an approval.
@@ -34,7 +34,7 @@ pub enum OnApproval {
     /// It returns, as for any question.
     #[default]
     Return,
-    /// It goes on: whoever waits looks after that, too.
+    /// It goes on: the caller answers approval requests elsewhere.
     Wait,
 }
 
@@ -42,20 +42,20 @@ pub enum OnApproval {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnMissing {
-    /// It waits until somebody brings that.
+    /// It waits until a client brings it.
     #[default]
     Wait,
-    /// It returns at once with those that do, so that whoever waits is told.
+    /// It returns at once with the tasks that lack something.
     Return,
 }
 
-/// For how many tasks to wait.
+/// Whether to wait for all tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitMode {
     /// All of them.
     #[default]
     All,
-    /// The first that ends or asks.
+    /// The first task that ends or asks.
     Any,
 }

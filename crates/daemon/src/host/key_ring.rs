@@ -1,9 +1,9 @@
-//! The keys with which agents ask their models, as long as this process lives.
+//! The keys with which agents call their models, as long as this process lives.
 //!
-//! They come with the request that sends an agent off and are never stored, so
-//! after a restart an agent waits until somebody of its session brings them
-//! again. What is brought for another address than the one where an agent began
-//! is for others: a key and a conversation go to no other host than before.
+//! They come with the request that spawns an agent and are never stored. So after a
+//! restart an agent waits until a client brings the keys of its session again. An agent
+//! calls only the provider address that it started with: keys for another address are
+//! for other agents.
 
 use std::sync::Arc;
 
@@ -17,35 +17,35 @@ use offshoot_runtime::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-/// How many ways to providers are kept for a session. Somebody would have to
-/// bring another address each time to reach it.
+/// The most providers at an address that are kept for a session. Each of them came from a
+/// request with another address.
 const MOST: usize = 64;
 
-/// Which keys the agents of each session have. Cheap to clone.
+/// The keys of the agents of each session. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeyRing(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Of several ways to a provider, those that were given last come first, and
-    /// those that were only offered after them.
-    ways: Mutex<HashMap<SessionId, Vec<Way>>>,
-    /// Rings whenever somebody has brought some.
+    /// Of several addresses of a provider, those that were given last come first, and those
+    /// that were only offered come after them.
+    accesses: Mutex<HashMap<SessionId, Vec<ProviderAccess>>>,
+    /// Notifies agents that wait for keys.
     brought: watch::Sender<()>,
     models: Models,
     gates: Gates,
 }
 
-/// One provider at one address, and the key for it.
+/// A provider at an address, and the keys for it.
 #[derive(Clone, Debug)]
-struct Way {
+struct ProviderAccess {
     provider: Provider,
     endpoint: Endpoint,
     keys: Keys,
 }
 
-impl Way {
-    /// Those that somebody's keys open.
+impl ProviderAccess {
+    /// The providers that these keys open.
     fn all(keys: &Keys) -> impl Iterator<Item = Self> {
         Provider::ALL.iter().copied().filter_map(|provider| {
             let keys = keys.only(provider)?;
@@ -60,43 +60,48 @@ impl Way {
 }
 
 impl KeyRing {
-    /// Lets the agents of a session have these rather than what they had.
+    /// Gives these keys to the agents of a session, before those that they had.
     pub(crate) fn give(&self, session: SessionId, keys: &Keys) {
-        self.bring(session, keys, |ways, way| {
-            ways.retain(|had| !had.is_like(&way));
-            ways.insert(0, way);
-            ways.truncate(MOST);
+        self.bring(session, keys, |accesses, access| {
+            accesses.retain(|had| !had.is_like(&access));
+            accesses.insert(0, access);
+            accesses.truncate(MOST);
         });
     }
 
-    /// Lets the agents of a session have those of these that they lack.
+    /// Gives the agents of a session those of these keys that they lack.
     pub(crate) fn offer(&self, session: SessionId, keys: &Keys) {
-        self.bring(session, keys, |ways, way| {
-            if !ways.iter().any(|had| had.is_like(&way)) {
-                ways.truncate(MOST - 1);
-                ways.push(way);
+        self.bring(session, keys, |accesses, access| {
+            if !accesses.iter().any(|had| had.is_like(&access)) {
+                accesses.truncate(MOST - 1);
+                accesses.push(access);
             }
         });
     }
 
-    fn bring(&self, session: SessionId, keys: &Keys, keep: impl Fn(&mut Vec<Way>, Way)) {
-        let mut ways = Way::all(keys).peekable();
-        if ways.peek().is_none() {
+    fn bring(
+        &self,
+        session: SessionId,
+        keys: &Keys,
+        keep: impl Fn(&mut Vec<ProviderAccess>, ProviderAccess),
+    ) {
+        let mut accesses = ProviderAccess::all(keys).peekable();
+        if accesses.peek().is_none() {
             return;
         }
-        let mut all = self.0.ways.lock();
+        let mut all = self.0.accesses.lock();
         let kept = all.entry(session).or_default();
-        ways.for_each(|way| keep(kept, way));
+        accesses.for_each(|access| keep(kept, access));
         drop(all);
         self.0.brought.send_replace(());
     }
 
-    /// Forgets what a session had.
+    /// Forgets the keys of a session.
     pub(crate) fn forget(&self, session: SessionId) {
-        self.0.ways.lock().remove(&session);
+        self.0.accesses.lock().remove(&session);
     }
 
-    /// The model of this name for whoever has these keys, and the gate before it.
+    /// The model of this name with these keys, and the gate before it.
     pub(crate) fn open(
         &self,
         model: &ModelName,
@@ -118,23 +123,24 @@ impl KeyRing {
         Ok((found, self.0.gates.before(model.provider(), keys)))
     }
 
-    /// The keys of the first way to a provider that fits; none if no way does.
-    fn way(
+    /// The keys of the first access to a provider that fits.
+    fn access(
         &self,
         provider: Provider,
         session: SessionId,
         fits: impl Fn(&Endpoint) -> bool,
     ) -> Option<Keys> {
-        let all = self.0.ways.lock();
-        let mut ways = all.get(&session)?.iter();
-        let way = ways.find(|way| way.provider == provider && fits(&way.endpoint))?;
-        Some(way.keys.clone())
+        let all = self.0.accesses.lock();
+        let mut accesses = all.get(&session)?.iter();
+        let access =
+            accesses.find(|access| access.provider == provider && fits(&access.endpoint))?;
+        Some(access.keys.clone())
     }
 
-    /// The keys of the way that comes first: what is there without a key if
-    /// nobody has brought any.
+    /// The keys of the first access to a provider. Without one, those of a provider that
+    /// needs no key.
     fn usual(&self, provider: Provider, session: SessionId) -> Keys {
-        self.way(provider, session, |_| true).unwrap_or_default()
+        self.access(provider, session, |_| true).unwrap_or_default()
     }
 }
 
@@ -159,12 +165,12 @@ impl ModelSource for KeyRing {
     ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable> {
         let provider = model.provider();
         let met = |now: Option<&Endpoint>| began.check(provider, now);
-        if let Some(keys) = self.way(provider, session, |way| met(Some(way)).is_ok()) {
+        if let Some(keys) = self.access(provider, session, |access| met(Some(access)).is_ok()) {
             return self.open(model, &keys);
         }
-        // The one that is nearest to it tells best what differs.
-        let near = |way: &Endpoint| way.address() == began.address();
-        let near = self.way(provider, session, near);
+        // The access nearest to it shows best what differs.
+        let near = |endpoint: &Endpoint| endpoint.address() == began.address();
+        let near = self.access(provider, session, near);
         let keys = near.unwrap_or_else(|| self.usual(provider, session));
         met(keys.endpoint(provider).as_ref()).map_err(ModelUnavailable::NoKey)?;
         self.open(model, &keys)
@@ -212,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_goes_before_what_was_there_and_what_is_offered_after_it() {
+    fn given_keys_come_first_and_offered_keys_last() {
         let (ring, one) = (KeyRing::default(), session(1));
         assert_eq!(at(&ring, one), None);
         ring.offer(one, &keys(&[("OPENAI_BASE_URL", "http://a")]));
@@ -227,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn each_agent_finds_the_way_on_which_it_began_and_no_other() {
+    fn each_agent_finds_only_the_address_that_it_started_with() {
         let (ring, one) = (KeyRing::default(), session(1));
         let model: ModelName = "openai/m".parse().unwrap();
         let a = keys(&[("OPENAI_BASE_URL", "http://a"), ("OPENAI_API_KEY", "k")]);
@@ -259,6 +265,6 @@ mod tests {
             ring.give(one, &keys(&[("OLLAMA_HOST", &address)]));
             ring.offer(one, &keys(&[("OLLAMA_HOST", &format!("{address}/offered"))]));
         }
-        assert_eq!(ring.0.ways.lock()[&one].len(), MOST);
+        assert_eq!(ring.0.accesses.lock()[&one].len(), MOST);
     }
 }

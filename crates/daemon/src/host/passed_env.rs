@@ -1,8 +1,8 @@
 //! Variables that a user passes to the commands of a session, although their names
 //! look like credentials.
 //!
-//! Values are kept in memory alone. Names are kept in a file of the data directory,
-//! so that the next daemon passes the variables of its own environment.
+//! The values are in memory alone. The names are in a file of the data directory, so that
+//! the next daemon passes the variables of its own environment.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -44,7 +44,7 @@ impl std::fmt::Debug for PassedEnv {
 }
 
 impl PassedEnv {
-    /// The names that are kept in this data directory.
+    /// The names in this data directory.
     pub(crate) fn in_directory(data: &Path) -> Self {
         let path = data.join(NAME);
         let names = read(&path).unwrap_or_else(|error| {
@@ -77,8 +77,8 @@ impl PassedEnv {
         Ok(())
     }
 
-    /// The variables of a session. One that was passed to an earlier daemon has the
-    /// value of this daemon's environment, if there is one.
+    /// The variables of a session. One that was passed to an earlier daemon has the value of
+    /// this daemon's environment, if it is set there.
     pub(crate) fn variables(&self, session: SessionId) -> Vec<(OsString, OsString)> {
         let session = session.to_string();
         let passed = self.0.passed.lock();

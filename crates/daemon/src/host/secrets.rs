@@ -1,9 +1,9 @@
-//! Files of a person that are keys, or as good as one.
+//! Files of a user that are keys, or give access as keys do.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-/// What people keep in their home that is for no agent to read.
+/// The files in a home that no agent may read.
 const IN_HOME: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -76,7 +76,7 @@ const IN_HOME: &[&str] = &[
     ".local/share/keyrings",
 ];
 
-/// Directories of the home that a variable can put elsewhere.
+/// The directories of the home that a variable can move.
 const DIRECTORIES: &[(&str, &str)] = &[
     ("XDG_CONFIG_HOME", ".config/"),
     ("XDG_DATA_HOME", ".local/share/"),
@@ -95,8 +95,8 @@ const DIRECTORIES: &[(&str, &str)] = &[
     ("PASSWORD_STORE_DIR", ".password-store"),
 ];
 
-/// Variables that name such files, several with `:` between them, or one behind its kind
-/// and a `:`, as Kerberos has it.
+/// The variables that name such files, several with `:` between them, or one after its kind
+/// and a `:`, as in Kerberos.
 const FILES: &[&str] = &[
     "AWS_CONFIG_FILE",
     "AWS_SHARED_CREDENTIALS_FILE",
@@ -129,7 +129,7 @@ pub(crate) fn in_home() -> impl Iterator<Item = PathBuf> {
     home().into_iter().flat_map(|home| IN_HOME.iter().map(move |secret| home.join(secret)))
 }
 
-/// The secrets that these variables put elsewhere, each with its variable.
+/// The secrets that these variables move, each with its variable.
 pub(crate) fn moved(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
 ) -> Vec<(OsString, PathBuf)> {
@@ -148,7 +148,7 @@ pub(crate) fn moved(
         }
     }
     let home = home();
-    // To hide the home itself, or what is above it, would leave no program to run.
+    // If the home or a directory above it were hidden, no program could run.
     let is_above = |path: &Path| home.as_ref().is_some_and(|home| home.starts_with(path));
     moved.retain(|(_, path)| path.is_absolute());
     for (_, path) in &mut moved {

@@ -58,7 +58,7 @@ impl Daemon {
         match runtime.map(|runtime| runtime.shutdown(timeout)) {
             Some(ending) => match ending.await {
                 Ok(0) if recovered => {
-                    if let Err(error) = self.commands.leave() {
+                    if let Err(error) = self.commands.release() {
                         tracing::warn!(%error, "it could not be noted that nothing is left");
                     }
                 }

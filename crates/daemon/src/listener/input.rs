@@ -1,6 +1,6 @@
 //! The input that a client sends while the daemon serves its request.
 
-use offshoot_backends::{Feed, Input};
+use offshoot_backends::{Input, InputFeed};
 use offshoot_client::wire::{Request, Stdin};
 use offshoot_client::{Frame, FrameError, read_short_frame};
 use tokio::io::AsyncBufReadExt;
@@ -10,7 +10,7 @@ use tokio::io::AsyncBufReadExt;
 #[derive(Debug)]
 pub(super) struct RequestInput {
     /// The way to the command, until the end of the input has come.
-    feed: Option<Feed>,
+    feed: Option<InputFeed>,
 }
 
 impl RequestInput {

@@ -1,7 +1,7 @@
 //! Approval requests: finding them, their short ids, and their wire form.
 //!
-//! An agent may ask for several things at once, so what is open is read from the
-//! questions and not from where the agent stands.
+//! An agent may have several requests at once, so the open ones are read from its
+//! questions and not from its state.
 
 use offshoot_agent::{self as agent, AgentReport, Brief, KIND};
 use offshoot_client::wire::{self, ApprovalEnd, ApprovalRef, Code, Decision, TaskName, WireError};
@@ -11,22 +11,22 @@ use offshoot_runtime::TaskList;
 use crate::errors::wire_error;
 use crate::host::Daemon;
 
-/// How many hexadecimal digits of a task's id stand in a short id.
+/// The hexadecimal digits of a task's id in a short id.
 const DIGITS: usize = 6;
 
-/// How many digits somebody types at the least.
+/// The fewest digits of an id that a user may type.
 const FEWEST: usize = 4;
 
-/// How many agents are looked at in one read.
+/// The agents that one read returns.
 const PAGE: usize = 256;
 
-/// How many agents that have ended are looked at for an id that nobody live has.
+/// The most ended agents that are searched for an id that no live agent has.
 const ENDED: usize = 16 * PAGE;
 
-/// How many agents stand above another at the most.
+/// The most agents above another.
 const DEEPEST: usize = 64;
 
-/// How many are named where one was meant.
+/// The most requests that an ambiguity error names.
 const NAMED: usize = 8;
 
 /// An approval request, open or closed.
@@ -36,15 +36,15 @@ pub(crate) struct ApprovalQuestion {
     pub(crate) question: Question,
 }
 
-/// Those that stand above an agent, and itself.
+/// An agent and the tasks above it.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) ids: Vec<TaskId>,
-    /// Their handles, from the lead down.
+    /// Their handles, from the lead to the agent.
     pub(crate) handles: String,
 }
 
-/// What people call a question of a task.
+/// The short id of a question of a task.
 pub(crate) fn short_id(task: TaskId, number: u32) -> String {
     let digits = digits(task);
     format!("{}-{number}", &digits[digits.len() - DIGITS..])
@@ -54,7 +54,7 @@ fn digits(task: TaskId) -> String {
     task.to_string().replace('-', "")
 }
 
-/// The digits and the number of what may be a short id.
+/// The digits and the number of a possible short id.
 fn parts(id: &str) -> Option<(String, u32)> {
     let (digits, number) = id.rsplit_once('-')?;
     let digits = digits.replace('-', "").to_ascii_lowercase();
@@ -63,12 +63,12 @@ fn parts(id: &str) -> Option<(String, u32)> {
 }
 
 impl ApprovalQuestion {
-    /// What it is called.
+    /// Its short id.
     pub(crate) fn id(&self) -> String {
         short_id(self.task.id(), self.question.number)
     }
 
-    /// Whether it waits for an answer that somebody would read.
+    /// Whether its agent still waits for an answer.
     pub(crate) fn is_open(&self) -> bool {
         self.question.closed.is_none() && self.task.is_live()
     }
@@ -78,20 +78,20 @@ impl ApprovalQuestion {
         self.question.about.decode().ok()
     }
 
-    /// As visitors see it.
+    /// Its wire form.
     pub(crate) async fn shown(&self, daemon: &Daemon) -> Result<wire::ApprovalRequest, WireError> {
         let path = path(daemon, &self.task).await?;
         self.shown_at(daemon, path).await
     }
 
-    /// The same, of an agent whose path is known.
+    /// Its wire form, if the path of its agent is known.
     pub(crate) async fn shown_at(
         &self,
         daemon: &Daemon,
         at: Path,
     ) -> Result<wire::ApprovalRequest, WireError> {
         let lineage = &self.task.spec.lineage;
-        // One that cannot be read is shown all the same, so that it can be denied.
+        // A request that cannot be decoded is shown, too, so that it can be denied.
         let about = self.approval();
         let (tool, arguments) = match &about {
             Some(about) => (about.tool.to_string(), about.arguments.to_string()),
@@ -120,7 +120,7 @@ impl ApprovalQuestion {
         })
     }
 
-    /// What became of it, unless it is open.
+    /// The end of the request, unless it is open.
     async fn closing(&self, daemon: &Daemon) -> Result<Option<ApprovalEnd>, WireError> {
         Ok(match &self.question.closed {
             Some(Resolution::Answered { by, answer, at }) => Some(ApprovalEnd {
@@ -157,7 +157,7 @@ async fn get(daemon: &Daemon, task: TaskId) -> Result<Option<Task>, WireError> {
     daemon.runtime()?.get(task).await.map_err(|error| wire_error(&error))
 }
 
-/// Those above a task, and what they are called.
+/// Finds the tasks above a task.
 pub(crate) async fn path(daemon: &Daemon, task: &Task) -> Result<Path, WireError> {
     let (mut ids, mut handles) = (vec![task.id()], vec![task.handle().to_owned()]);
     let mut parent = task.spec.lineage.parent;
@@ -208,7 +208,7 @@ pub(crate) async fn open_below(
     let mut pages = Pages::of(all.live());
     while let Some(page) = pages.next().await? {
         for one in page {
-            // Whoever was sent off before it does not stand below it.
+            // A task of another root is not below this one.
             if one.id() != task.id() && one.spec.lineage.root != task.spec.lineage.root {
                 continue;
             }
@@ -226,7 +226,7 @@ pub(crate) async fn open_below(
     Ok(found)
 }
 
-/// Agents, page by page.
+/// Agents, a page at a time.
 struct Pages(Option<TaskList>);
 
 impl Pages {
@@ -242,7 +242,7 @@ impl Pages {
     }
 }
 
-/// What somebody means: by its id, or by the agent that asks for it alone.
+/// Finds a request by its id, or by its agent if the agent has only one.
 pub(crate) async fn find(
     daemon: &Daemon,
     sought: &ApprovalRef,
@@ -251,8 +251,8 @@ pub(crate) async fn find(
     let mut found = by_id(daemon, id, daemon.runtime()?.tasks().live(), usize::MAX).await?;
     let named = TaskName { session: sought.session.clone(), task: id.to_owned() };
     let mut closed = None;
-    // What can be an id is none of the names that agents give each other: one could
-    // stand where another's request was withdrawn.
+    // An id never names an agent: otherwise an agent could take the id of another one's
+    // withdrawn request as its name.
     if parts(id).is_none()
         && let Ok(task) = daemon.task(&named).await
     {
@@ -288,7 +288,7 @@ async fn ambiguous(
     for asked in some {
         let path = path(daemon, &asked.task).await?;
         let tool = asked.approval().map(|about| about.tool.to_string()).unwrap_or_default();
-        // Longer, where the short ones are the same.
+        // A longer id where the short ones are the same.
         let number = asked.question.number;
         let alike = some.iter().filter(|other| other.id() == asked.id()).count() > 1;
         let id = if alike { format!("{}-{number}", asked.task.id()) } else { asked.id() };
@@ -301,7 +301,7 @@ async fn ambiguous(
     Ok(WireError::new(Code::Ambiguous, text).hint("use one of these ids"))
 }
 
-/// What among these agents, as many as are looked at, has this id.
+/// Finds the requests of this id among these agents, of which at most `most` are read.
 async fn by_id(
     daemon: &Daemon,
     id: &str,

@@ -15,7 +15,7 @@ use super::{Answer, ServiceError};
 use crate::errors::wire_error_about;
 use crate::host::Daemon;
 
-/// How many agents are looked at before a page ends.
+/// The agents that are read for one page.
 const AGENTS: usize = 64;
 
 /// The longest page.
@@ -61,7 +61,7 @@ pub(super) async fn list(daemon: &Daemon, list: ListApprovals) -> Answer {
             }
         }
         let heavy: usize = found.iter().map(|one| one.arguments.len()).sum();
-        // What is long is told in shorter pages.
+        // Long requests get shorter pages.
         if heavy > HEAVIEST && agents > 1 {
             agents = agents.div_ceil(8);
             continue;
@@ -84,7 +84,7 @@ pub(super) async fn show(daemon: &Daemon, sought: &ApprovalRef) -> Answer {
     Ok(Reply::Approval(Box::new(found.shown(daemon).await?)))
 }
 
-/// An answer as it is kept: what the agent reads of it, and which request it was.
+/// An answer as it is stored: the decision for the agent, and the key of the request.
 #[derive(Debug, Serialize, Deserialize)]
 struct Given {
     #[serde(flatten)]
@@ -114,7 +114,7 @@ pub(super) async fn decide(
         Ok(()) => {}
         Err(Error::QuestionClosed { .. } | Error::Ended { .. }) => {
             let now = now(&task, daemon, number).await?;
-            // One that is repeated because its reply was lost has answered already.
+            // A repeated request whose reply was lost has answered already.
             if !is_given(&now, &decision.key) {
                 return Err(too_late(&now.shown(daemon).await?).into());
             }
@@ -125,7 +125,7 @@ pub(super) async fn decide(
     Ok(Reply::Approval(Box::new(now.shown(daemon).await?)))
 }
 
-/// What was asked, as it stands now.
+/// Reads the current state of an approval request.
 async fn now(
     task: &offshoot_runtime::TaskRef,
     daemon: &Daemon,
@@ -166,7 +166,7 @@ fn stored(verdict: &Decision, asked: &wire::ApprovalRequest) -> Result<agent::De
     })
 }
 
-/// Why an answer counts no more: who was first, and what was said.
+/// The error for a late answer: it names the first answer.
 fn too_late(asked: &wire::ApprovalRequest) -> WireError {
     let (id, agent, tool) = (&asked.id, &asked.agent, &asked.tool);
     let what = format!("{id} ({agent}: {tool})");
@@ -216,7 +216,7 @@ mod tests {
             let kept = Payload::encode(&given).unwrap();
             assert_eq!(kept.decode::<agent::Decision>().unwrap(), decision);
             assert_eq!(kept.decode::<Given>().unwrap().key, "k");
-            // Whoever else answers keeps no key.
+            // An answer that did not come through this request has no key.
             let bare = Payload::encode(&decision).unwrap();
             assert_eq!(bare.decode::<Given>().unwrap().key, "");
         }

@@ -1,4 +1,4 @@
-//! Stopping tasks.
+//! Cancelling tasks.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use super::Answer;
 use crate::errors::wire_error_about;
 use crate::host::Daemon;
 
-/// What is said if nobody says why.
+/// The reason of a cancel without one.
 const NO_REASON: &str = "cancelled from the command line";
 
 fn reason(stop: &CancelOptions) -> &str {
     stop.reason.as_deref().unwrap_or(NO_REASON)
 }
 
-/// Stops a task and everything below it.
+/// Cancels a task and every task below it.
 pub(super) async fn cancel(daemon: &Daemon, task: &TaskName, stop: &CancelOptions) -> Answer {
     let found = daemon.task(task).await?;
     let mut cancelling = found.cancel(reason(stop));
@@ -26,7 +26,7 @@ pub(super) async fn cancel(daemon: &Daemon, task: &TaskName, stop: &CancelOption
     Ok(Reply::Reached { tasks: cancelling.await.map_err(refused)? })
 }
 
-/// Stops all tasks of a session.
+/// Cancels every task of a session.
 pub(super) async fn session(daemon: &Daemon, session: &str, stop: &CancelOptions) -> Answer {
     let mut sweeping = daemon.existing_session(session).await?.cancel(reason(stop));
     if let Some(grace) = stop.grace_ms {

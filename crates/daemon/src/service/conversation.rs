@@ -9,17 +9,17 @@ use super::view;
 use super::{ReplySink, ServiceError};
 use crate::host::Daemon;
 
-/// How many blocks are read at a time, and at the most of what there is.
+/// The most blocks of one read.
 const MOST: usize = 256;
 
-/// How many blocks are read unless somebody says otherwise.
+/// The default number of blocks.
 const USUAL: usize = 50;
 
-/// How many Unicode scalars of each are shown.
+/// The most Unicode scalars that are shown of a block.
 const SHOWN: usize = 4_000;
 
-/// Passes on the end of an agent's conversation and, if wanted, what is said
-/// until the agent ends.
+/// Sends the end of an agent's conversation and, on request, new blocks until the agent
+/// ends.
 pub(super) async fn follow(
     daemon: &Daemon,
     task: &TaskRef,
@@ -40,7 +40,7 @@ pub(super) async fn follow(
     let name = daemon.session_name(task.spec().lineage.session).await?;
     let session = daemon.existing_session(&name).await?;
     let mut events = session.events(Cursor::START);
-    // What comes from here on is told; what there is is read.
+    // The blocks of now are read; events announce the later ones.
     events.snapshot().await?;
     let follow = async {
         let mut last = last;
@@ -57,7 +57,7 @@ pub(super) async fn follow(
     waiter.during(daemon, follow).await
 }
 
-/// Passes on the last blocks from a place on, and moves that on.
+/// Sends the last blocks after a position, and moves the position behind them.
 async fn read(
     task: &TaskRef,
     at: &mut u64,
@@ -89,7 +89,7 @@ async fn read(
     Ok(replies.reply(&Reply::Position { at: *at }).await?)
 }
 
-/// Returns when the conversation of a task may have grown, or it may have ended.
+/// Waits until the conversation of a task may have grown, or the task may have ended.
 async fn until_it_grows(task: TaskId, events: &mut EventReader) -> Result<(), Error> {
     loop {
         match events.next().await {

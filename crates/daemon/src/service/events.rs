@@ -1,4 +1,4 @@
-//! What happens in a session, as it happens.
+//! Following the events of a session.
 
 use offshoot_client::wire::{Reply, SessionEvent};
 use offshoot_core::Cursor;
@@ -8,8 +8,7 @@ use super::view;
 use super::{Answer, ReplySink};
 use crate::host::Daemon;
 
-/// Tells what happens in a session, from a place in its log on, until the
-/// visitor goes.
+/// Sends the events of a session, from a position in its log on, until the caller goes.
 pub(super) async fn follow(
     daemon: &Daemon,
     session: &str,
@@ -20,7 +19,7 @@ pub(super) async fn follow(
     let mut events = session.events(Cursor::new(from.unwrap_or_default()));
     if from.is_none() {
         events.snapshot().await?;
-        // Whoever looks at the records after this misses nothing.
+        // A caller that reads the records after this reply misses no event.
         let (cursor, at) = (events.cursor().number(), crate::host::now().to_string());
         let from = SessionEvent { cursor, at, change: "from".into(), task: None };
         replies.reply(&Reply::Event(Box::new(from))).await?;
@@ -29,8 +28,8 @@ pub(super) async fn follow(
         let event = match events.next().await {
             Ok(event) => event,
             Err(Error::CursorExpired(_)) => {
-                // What is missing is in the records: show them as they are. That
-                // something is missing is told even if nothing is live.
+                // The records have what the log has dropped, so they are sent as they are. The
+                // first reply reports the gap even if no task is live.
                 let live = events.snapshot().await?.into_iter().map(Some);
                 for task in std::iter::once(None).chain(live) {
                     let task = match task {

@@ -18,12 +18,12 @@ fn shown(grant: Grant) -> wire::Grant {
     }
 }
 
-/// All of it.
+/// Lists every grant.
 pub(super) fn list(daemon: &Daemon) -> Answer {
     Ok(Reply::Grants { grants: daemon.grants.all().into_iter().map(shown).collect() })
 }
 
-/// Takes back one rule of a folder, or all of them.
+/// Revokes one rule of a directory, or all of them.
 pub(super) fn revoke(
     daemon: &Daemon,
     folder: &str,

@@ -18,7 +18,7 @@ pub(super) async fn send(daemon: &Daemon, message: &SendMessage) -> Answer {
         let session = task.spec().lineage.session;
         daemon.keys.offer(session, &super::run::keys(&message.keys));
         turn = Some(daemon.conversations.lock(&daemon.session_name(session).await?).await);
-        // Another one may go on for it by now.
+        // A new agent may continue the task by now.
         task = daemon.task(&message.to).await?;
     }
     let sending = task.send(&message.text).key(&message.key);
@@ -32,19 +32,19 @@ pub(super) async fn send(daemon: &Daemon, message: &SendMessage) -> Answer {
         let error = wire_error_about(&task, &message.to.task, &error);
         match error.code {
             Code::TakesNoMessages => error.hint(
-                "its input is passed on by the `spawn` that sent it off; with --no-stdin a command \
-                 reads messages",
+                "its input comes from the `spawn` that started it; with --no-stdin a command reads \
+                 messages",
             ),
             _ => error,
         }
     })?;
     let Some(receipt) = receipts.first() else {
-        return Err(WireError::new(Code::Other, "the message was queued for nobody").into());
+        return Err(WireError::new(Code::Other, "the message was not queued").into());
     };
     Ok(sent(receipt))
 }
 
-/// How far a message to a task has come.
+/// Shows the state of a message.
 pub(super) async fn receipt(daemon: &Daemon, to: &TaskName, message: &str) -> Answer {
     let task = daemon.task(to).await?;
     let Ok(message) = message.parse() else {
@@ -70,7 +70,7 @@ fn sent(receipt: Receipt) -> Reply {
     }
 }
 
-/// Refuses a text to an agent that is empty. To a command that is a line, too.
+/// Refuses an empty text to an agent. To a command it is an empty line.
 fn says_something(text: &str) -> Result<(), WireError> {
     match text.trim() {
         "" => Err(WireError::new(Code::BadRequest, "nothing is said to the agent")
@@ -79,8 +79,7 @@ fn says_something(text: &str) -> Result<(), WireError> {
     }
 }
 
-/// Answers a question of a task. One that is repeated because its reply was lost
-/// has answered it already.
+/// Answers a question of a task. A repeated request whose reply was lost succeeds.
 pub(super) async fn answer(daemon: &Daemon, answer: &wire::AnswerQuestion) -> Answer {
     let task = daemon.task(&answer.to).await?;
     if *task.spec().kind == *offshoot_agent::KIND {

@@ -1,10 +1,9 @@
-//! Which models there are.
+//! Listing models.
 
 use offshoot_client::wire::{ModelInfo, ProviderInfo, Reply, Sealed};
 use offshoot_models::{Keys, Model, Models, Offline, ProviderListing};
 
-/// The providers, whether the caller can ask them, and the models that are
-/// known of each.
+/// Lists the providers, their known models, and whether the caller's keys suffice.
 pub(super) fn list(keys: &Sealed) -> Reply {
     let keys = super::run::keys(keys);
     let listed = Models::list(&keys).into_iter().map(|listed| shown(listed, &keys));

@@ -1,6 +1,6 @@
-//! What a command wrote, and writes; of an agent, what was said.
+//! Reading the output of a command, or the conversation of an agent.
 
-use offshoot_backends::{Follower, Log, Piece, Seat, Stream, Writing};
+use offshoot_backends::{Follower, LogPiece, LosslessReader, OutputLog, Stream, Writing};
 use offshoot_client::wire::{Chunk, Code, Reply, StreamName, Tail, TailMode, TailStart, WireError};
 use offshoot_core::TaskId;
 use offshoot_runtime::{Error, TaskRef};
@@ -9,11 +9,11 @@ use super::view;
 use super::{Answer, ReplySink, ServiceError};
 use crate::host::Daemon;
 
-/// How much is read at a time.
+/// The most bytes of one read.
 const MOST: usize = 256 << 10;
 
-/// Passes on what a command wrote, or what was said to an agent and by it, and, if wanted, what it writes until it ends.
-/// The task as it is then comes last.
+/// Sends the output of a command, or the conversation of an agent, and on request what
+/// follows until the task ends. The last reply but one is the task.
 pub(super) async fn tail(
     daemon: &Daemon,
     tail: &Tail,
@@ -47,24 +47,24 @@ pub(super) async fn tail(
     end(daemon, &task, replies).await
 }
 
-/// Stays until a command ends. With a seat everything that it writes is passed
-/// on, and it is held up rather than that anything is missed.
+/// Stays until a command ends. With a lossless, a slow caller holds the command up, and
+/// no output is dropped.
 pub(super) async fn attend(
     daemon: &Daemon,
     task: &TaskRef,
-    seat: Option<Seat>,
+    lossless: Option<LosslessReader>,
     replies: &mut impl ReplySink,
 ) -> Answer {
-    if let Some(seat) = seat {
+    if let Some(lossless) = lossless {
         let log = daemon.commands.log(task.id());
-        let follower = log.follow_seated(seat).at_most(MOST);
+        let follower = log.follow_lossless(lossless).at_most(MOST);
         Reader { task, log: &log, at: 0, attempt: 0 }.follow(follower, replies).await?;
     }
     until_ended(task).await?;
     end(daemon, task, replies).await
 }
 
-/// The task as it is now, and no more.
+/// Sends the task in its current state, as the end of the stream.
 async fn end(daemon: &Daemon, task: &TaskRef, replies: &mut impl ReplySink) -> Answer {
     let shown = view::task(daemon, task.snapshot().await?).await?;
     replies.reply(&Reply::Task(Box::new(shown))).await?;
@@ -79,17 +79,17 @@ async fn until_ended(task: &TaskRef) -> Result<(), Error> {
     Ok(())
 }
 
-/// Who reads a log for a visitor.
+/// Sends a log to a caller.
 struct Reader<'a> {
     task: &'a TaskRef,
-    log: &'a Log,
+    log: &'a OutputLog,
     at: u64,
     attempt: u32,
 }
 
 impl Reader<'_> {
-    /// Passes on what is written until the task has ended and everything is
-    /// read. Whoever follows with a seat keeps it until then.
+    /// Sends the output until the task has ended and all of it is read. A follower with a
+    /// lossless keeps the lossless until then.
     async fn follow(
         mut self,
         mut follower: Follower,
@@ -111,8 +111,8 @@ impl Reader<'_> {
                 None => return Ok(()),
             }
         }
-        // Whoever wrote the log has closed it by now; one that nobody wrote is
-        // not waited for.
+        // The writer of the log has closed it by now. A log without a writer is not waited
+        // for.
         let written = self.log.read(self.at, 1).await.map_err(unreadable)?.writing;
         if written == Writing::Idle {
             return self.read_on(replies).await;
@@ -123,7 +123,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Passes on what there is.
+    /// Sends the output that there is.
     async fn read_on(mut self, replies: &mut impl ReplySink) -> Result<(), ServiceError> {
         loop {
             let piece = self.log.read(self.at, MOST).await;
@@ -137,7 +137,7 @@ impl Reader<'_> {
 
     async fn pass(
         &mut self,
-        piece: Piece,
+        piece: LogPiece,
         replies: &mut impl ReplySink,
     ) -> Result<(), ServiceError> {
         if piece.gap > 0 {

@@ -1,7 +1,7 @@
-//! What the agents of a `run` may do.
+//! The permissions of the agents of a `run`.
 //!
-//! A person says how freely they act. What an agent runs may send agents off,
-//! too, and those have no more than that agent has, whatever is asked for them.
+//! A person chooses them freely. A command of an agent may run agents, too, and those
+//! never get more permissions than the agent has.
 
 use offshoot_agent::{Brief, Budget, BudgetError, KIND};
 use offshoot_client::wire::{Code, Network, Run, RunApprover, WireError};
@@ -14,14 +14,14 @@ use super::ServiceError;
 use super::origin::RequestOrigin;
 use crate::host::Daemon;
 
-/// The tool that asks for pages. No agent has it unless a person has said so for
-/// all of the tree.
+/// The tool that fetches pages. An agent has it only if a person allowed it for the
+/// whole tree.
 const FETCH: &str = offshoot_agent::built_in_tools::FETCH.name;
 
-/// How many tasks stand above another at the most.
+/// The most tasks above another.
 const DEEPEST: usize = 64;
 
-/// What a new agent may do that this visitor asks for.
+/// The permissions of a new agent of this caller.
 pub(super) async fn of(
     daemon: &Daemon,
     run: &Run,
@@ -43,8 +43,8 @@ pub(super) async fn of(
             return Ok(Permissions::of(layer).with_approver(Approver::None));
         }
         RequestOrigin::Masked | RequestOrigin::Unseen => {
-            let text = "whoever is not seen to be a person cannot have agents act more freely than \
-                        with --mode ask";
+            let text = "a caller that is not known to be a person cannot give an agent more permissions \
+                        than --mode ask does";
             let error = WireError::new(Code::NotAPerson, text);
             return Err(error.hint("type it in a terminal of your own").into());
         }
@@ -56,8 +56,8 @@ pub(super) async fn of(
     })
 }
 
-/// Refuses to let what an agent runs speak for a person in a conversation: the
-/// agent that it reaches may have more permissions than the one it comes from.
+/// Refuses a command of an agent that speaks for a person in a conversation: the agent
+/// of the conversation may have more permissions than the agent of the command.
 pub(super) async fn may_speak(daemon: &Daemon, origin: RequestOrigin) -> Result<(), ServiceError> {
     let held = match origin {
         RequestOrigin::Person => false,
@@ -70,7 +70,7 @@ pub(super) async fn may_speak(daemon: &Daemon, origin: RequestOrigin) -> Result<
     }
 }
 
-/// The agent for which a task works, if any.
+/// The nearest agent above a task, or the task itself if it is an agent.
 async fn agent_above(daemon: &Daemon, task: TaskId) -> Result<Option<Task>, ServiceError> {
     let mut next = Some(task);
     for _ in 0..DEEPEST {
@@ -96,14 +96,14 @@ fn mode(said: Option<&str>) -> Result<PermissionMode, WireError> {
     }
 }
 
-/// What a person says that the agent and all below it may spend.
+/// The budget of the request, for the agent and all agents below it.
 pub(super) fn budget(run: &Run) -> Result<Option<Budget>, WireError> {
     let read = |error: BudgetError| WireError::from_error(Code::BadRequest, &error);
     run.budget.as_deref().map(str::parse).transpose().map_err(read)
 }
 
-/// Refuses what would change how the agent of a conversation acts: that was said
-/// when it began.
+/// Refuses a mode, profile or budget other than the one with which the agent of the
+/// conversation started.
 pub(super) fn stays_as_it_is(brief: &Brief, run: &Run) -> Result<(), WireError> {
     let refused = |what: &str, has: &str, flag: &str| {
         let text = format!("the agent of this session began {what} {has}");

@@ -1,4 +1,4 @@
-//! Profiles of agents, and the folders that a person trusts.
+//! Profiles of agents, and the directories that the user trusts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::view::word;
 use super::{Answer, ServiceError};
 use crate::host::Daemon;
 
-/// Does what reads or writes files where it holds up nobody.
+/// Reads or writes files on a thread where blocking is allowed.
 pub(super) async fn apart<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ServiceError> {
@@ -23,8 +23,7 @@ pub(super) async fn apart<T: Send + 'static>(
     Ok(done.map_err(|error| WireError::from_error(Code::Other, &error))?)
 }
 
-/// The profile of this name for agents that work in this folder, and what the
-/// project says to all of them.
+/// Finds a profile for agents in this directory, and the instructions of its project.
 pub(super) async fn found(
     daemon: &Daemon,
     name: &str,
@@ -37,8 +36,8 @@ pub(super) async fn found(
     Ok((found.map_err(|error| no_profile(&error))?, project))
 }
 
-/// The profile of a lead for which nobody has chosen one, and what the project says
-/// to it. What a folder brings that nobody trusts is not taken unasked.
+/// Finds the default profile of a lead, and the instructions of its project. A profile
+/// of an untrusted directory needs to be chosen by name.
 pub(super) async fn usual(
     daemon: &Daemon,
     name: &str,
@@ -49,8 +48,8 @@ pub(super) async fn usual(
         return Ok((found, project));
     }
     project.notes.push(format!(
-        "the profile {name} of this folder is not used, because nobody trusts the folder: \
-         `offshoot trust` does, and `--profile {name}` uses it as it is"
+        "the profile {name} of this directory is not used, because the directory is not trusted: \
+         trust it with `offshoot trust`, or use the profile as it is with `--profile {name}`"
     ));
     let own = daemon.profiles.find(name, None).map_err(|error| no_profile(&error))?;
     Ok((own, project))
@@ -60,7 +59,7 @@ fn no_profile(error: &ProfileUnavailable) -> WireError {
     WireError::from_error(Code::BadRequest, error).hint("`offshoot agents ls` lists the profiles")
 }
 
-/// The profiles that can be chosen in a folder.
+/// Lists the profiles that a directory offers.
 pub(super) async fn list(daemon: &Daemon, folder: String) -> Answer {
     let (profiles, trust) = (daemon.profiles.clone(), Trust::own());
     let tools: Vec<_> = daemon.agents.tools().collect();
@@ -76,15 +75,14 @@ pub(super) async fn list(daemon: &Daemon, folder: String) -> Answer {
     .await
 }
 
-/// Whether a folder, or the project that it is a part of, is trusted with what it
-/// brings now.
+/// Whether a directory, or the project around it, is trusted with its current contents.
 fn is_trusted(trust: Option<&Trust>, folder: &Path) -> bool {
     let Ok(project) = offshoot_profiles::Project::of(folder) else { return false };
     let listed = trust.and_then(|trust| trust.list().ok()).unwrap_or_default();
     listed.iter().any(|one| one.holds == Holds::Yes && project.folders().contains(&one.folder))
 }
 
-/// Trusts a folder with what it brings now, or does so no more.
+/// Adds a directory with its current contents to the trusted ones, or removes it.
 pub(super) async fn trust(folder: String, trusting: TrustChange, origin: RequestOrigin) -> Answer {
     origin.must_be_person("to say which folders are trusted")?;
     let changed = apart(move || {
@@ -102,7 +100,7 @@ pub(super) async fn trust(folder: String, trusting: TrustChange, origin: Request
     Ok(Reply::Trust { folders: changed.into_iter().map(named).collect() })
 }
 
-/// The folders that were trusted. One that brings something else now is not.
+/// Lists the directories that were trusted. One whose contents changed is not trusted.
 pub(super) async fn trusted() -> Answer {
     let listed = apart(|| own()?.list().map_err(|error| refused(&error))).await??;
     let named = listed
@@ -131,8 +129,8 @@ fn path(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// What there is to know of a profile: what was passed over, and what of it is about
-/// tools that nobody has here. Who forbids such a one has forbidden nothing.
+/// The notes on a profile: what was ignored, and which tools it names that do not exist
+/// here. A rule that denies a missing tool has no effect.
 pub(super) fn notes(profile: &Profile, tools: &[Arc<str>]) -> Vec<String> {
     let is_here = |tool: &Arc<str>| &**tool == "*" || tools.contains(tool);
     let mut notes = profile.notes.clone();

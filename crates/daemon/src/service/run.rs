@@ -1,4 +1,4 @@
-//! Having an agent do something.
+//! Running agents.
 
 use std::path::PathBuf;
 
@@ -14,14 +14,16 @@ use super::view;
 use super::{Answer, ServiceError, permissions, profiles};
 use crate::host::Daemon;
 
-/// Has an agent do something: a new one, or the one that the session has, which
-/// goes on with its conversation. The answer is the task that does it, and which
-/// message it is to one that was at work already.
+/// Runs an agent: a new one, or the one of the session, which goes on with its
+/// conversation.
+///
+/// The reply is the task of the agent. If the agent was at work already, it also names
+/// the message to it.
 pub(super) async fn run(daemon: &Daemon, mut run: Run, origin: RequestOrigin) -> Answer {
     let keys = keys(&run.keys);
     let mut notes = check_passed(&mut run, origin)?;
     let name = session_name(daemon, &run).await?;
-    // Whoever comes second finds the agent that the first one has sent off.
+    // A second request at the same time finds the agent of the first one.
     let _turn = daemon.conversations.lock(&name).await;
     let known = daemon.find_session(&name).await?;
     let lead = match &known {
@@ -57,15 +59,15 @@ pub(super) async fn run(daemon: &Daemon, mut run: Run, origin: RequestOrigin) ->
     Ok(Reply::Run { task: Box::new(shown), message, before, notes })
 }
 
-/// Whether this request has sent the agent off already, and its answer was lost.
+/// Whether this request has spawned the agent already, and its reply was lost.
 fn is_repeated(lead: &Task, run: &Run) -> bool {
     let key = lead.spec.terms.key.as_deref();
-    // One that goes on for another has the key of the message within its own.
+    // An agent that continues another has the key of the message within its own.
     key.is_some_and(|key| key.rsplit(':').next() == Some(&run.key))
 }
 
-/// Refuses variables that no command gets, and takes the others out of a request
-/// that does not come from a person; what is said of that.
+/// Refuses variables that no command gets, and drops the others from a request that
+/// does not come from a person. Returns the notes on dropped ones.
 fn check_passed(run: &mut Run, origin: RequestOrigin) -> Result<Vec<String>, WireError> {
     if let Some(name) = run.pass_env.0.keys().find(|name| !offshoot_tools::is_passable(name)) {
         let text = format!("the variable {name} cannot be passed to commands");
@@ -97,7 +99,7 @@ pub(super) fn keys(brought: &Sealed) -> Keys {
 
 async fn session_name(daemon: &Daemon, run: &Run) -> Result<String, ServiceError> {
     Ok(match &run.talk {
-        // A request that is repeated finds the session that it has opened.
+        // A repeated request finds the session that it has opened.
         RunSession::New => format!("run-{}", run.key.chars().take(8).collect::<String>()),
         RunSession::In(name) => name.clone(),
         RunSession::Latest => {
@@ -110,21 +112,20 @@ async fn session_name(daemon: &Daemon, run: &Run) -> Result<String, ServiceError
     })
 }
 
-/// The session whose agent was asked last by a person.
+/// The session in which a person last ran an agent.
 async fn latest(daemon: &Daemon) -> Result<Option<SessionId>, ServiceError> {
     let last = last_asked(daemon.runtime()?.tasks()).await?;
     Ok(last.map(|task| task.spec.lineage.session))
 }
 
-/// The agent to which a session talks.
+/// The lead of a session.
 async fn lead(daemon: &Daemon, session: &Session) -> Result<Option<Task>, ServiceError> {
     let owner = Owner::Session(session.id());
     last_asked(daemon.runtime()?.tasks().owner(owner)).await
 }
 
-/// The agent among these tasks that a person has asked last. Others stand beside
-/// it: those that an agent has detached, and those that go on for a task whose
-/// parent has ended.
+/// The agent among these tasks that a person ran last. The others are agents that an
+/// agent has detached, and those that continue a task whose parent has ended.
 async fn last_asked(among: TaskList) -> Result<Option<Task>, ServiceError> {
     let mut tasks = among.kind(KIND).newest_first();
     loop {
@@ -137,14 +138,14 @@ async fn last_asked(among: TaskList) -> Result<Option<Task>, ServiceError> {
     }
 }
 
-/// Whether a person has asked an agent first. One that an agent has sent off says
-/// by which, and so does whoever goes on for it, even if that has no parent.
+/// Whether a person spawned an agent. An agent that another one spawned names that one,
+/// and so does each agent that continues it, even without a parent.
 fn is_asked_by_person(task: &Task) -> bool {
     let lineage = &task.spec.lineage;
     lineage.parent.is_none() && lineage.origin.agent.is_none()
 }
 
-/// Sends a new agent off. Nothing is opened for one that cannot begin.
+/// Spawns a new agent. The session is opened only for an agent that can begin.
 async fn begin(
     (daemon, name): (&Daemon, &str),
     run: &Run,
@@ -155,14 +156,14 @@ async fn begin(
         Some(name) => profiles::found(daemon, name, &run.folder).await?,
         None => profiles::usual(daemon, LEAD, &run.folder).await?,
     };
-    // What a person says now counts more than what a profile says.
+    // The request goes before the profile.
     let model = match (&run.model, &profile.model, &run.usual) {
         (Some(said), ..) | (None, None, Some(said)) => model(said)?,
         (None, Some(model), _) => model.clone(),
         (None, None, None) => keys.default_model().ok_or_else(no_model)?,
     };
     daemon.keys.open(&model, keys).map_err(unasked)?;
-    // Its tools go where the name leads now, whatever is put in its place later.
+    // The working directory is the directory of now, even if a link takes its name later.
     let named = PathBuf::from(&run.folder);
     let real = profiles::apart(move || std::fs::canonicalize(&named).unwrap_or(named));
     let folder = real.await?;
@@ -175,7 +176,7 @@ async fn begin(
         brief.budget = brief.budget.within(budget).into();
     }
     let said = |error| WireError::from_error(Code::BadRequest, &error);
-    // What an agent lacks is told by its record alone.
+    // The record alone shows what an agent lacks, so the brief is not stored elsewhere.
     let (bytes, most) = (Payload::encode(&brief).map_err(said)?.bytes(), Sizes::default().inline);
     if bytes > most as u64 {
         let text = format!("the task is too long: {bytes} bytes, where {most} are allowed");
@@ -194,9 +195,8 @@ async fn begin(
     Ok((task, notes))
 }
 
-/// Goes on with a conversation. What was asked is a message to its agent; if
-/// that has ended, a new one goes on for it, and the message is no longer one to
-/// somebody who was at work.
+/// Goes on with a conversation. The task is a message to its agent. If that agent has
+/// ended, a new one continues it, and the reply names no message.
 async fn go_on(
     (daemon, session): (&Daemon, &Session),
     lead: &Task,
@@ -231,8 +231,8 @@ async fn go_on(
     Ok((session.task(&id.to_string()).await?, joined.map(|receipt| receipt.message)))
 }
 
-/// Refuses what is set for another address than the agent's: it would neither be
-/// asked there nor where whoever set it expects it.
+/// Refuses an address other than the agent's own: the agent keeps the address that it
+/// started with, and the caller would expect the new one.
 fn stays_where_it_is(brief: &Brief, keys: &Keys) -> Result<(), WireError> {
     let provider = brief.model.provider();
     let now = keys.only(provider).and_then(|keys| keys.endpoint(provider));
@@ -249,7 +249,7 @@ fn cannot_go_on(why: &impl std::error::Error) -> WireError {
     WireError::new(Code::BadRequest, said).hint("or begin a new session")
 }
 
-/// Why a new agent cannot ask its model.
+/// The error of a new agent that cannot ask its model.
 fn unasked(error: ModelUnavailable) -> WireError {
     match error {
         ModelUnavailable::NoKey(_) => WireError::from_error(Code::BadRequest, &error)

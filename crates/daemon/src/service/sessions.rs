@@ -1,4 +1,4 @@
-//! Sessions: a page of them, and the end of one.
+//! Listing and removing sessions.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use super::view;
 use crate::errors::{disk_full_error, no_session_error};
 use crate::host::Daemon;
 
-/// How many unread rows are counted. One page must not read a whole store.
+/// The most unread rows that are counted. A page must not read a whole store.
 const MOST_UNREAD: usize = 1_000;
 
-/// How long the end of a session waits for what a dead daemon left.
+/// Timeout for the recovery of an earlier daemon's tasks when their session is removed.
 const RECOVERY: Duration = Duration::from_secs(5);
 
 /// The longest page.
 const LONGEST: usize = 1_000;
 
-/// A page of sessions, oldest first.
+/// Lists a page of sessions, oldest first.
 pub(super) async fn list(daemon: &Daemon, after: Option<String>, limit: usize) -> Answer {
     let runtime = daemon.runtime()?;
     let after = after.as_deref().map(parse_cursor).transpose()?;
@@ -31,7 +31,7 @@ pub(super) async fn list(daemon: &Daemon, after: Option<String>, limit: usize) -
     for record in page.items {
         match shown(&runtime, &record).await {
             Ok(Some(session)) => sessions.push(session),
-            // One that is being removed is none any more.
+            // A session that is being removed is left out.
             Ok(None) | Err(Error::NoSession { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -54,21 +54,21 @@ async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<SessionInfo>
     }))
 }
 
-/// Deletes a session and everything in it. On a full disk that is what frees
-/// some of it, so the reserve is given up for it.
+/// Deletes a session and everything in it. On a full disk the reserve gives the space
+/// for that.
 pub(super) async fn remove(daemon: &Daemon, name: &str) -> Answer {
     let runtime = daemon.runtime()?;
     let _lent = daemon.reserve.lend();
     daemon.unrecorded_tasks(&runtime).await;
     let session = daemon.find_session(name).await?;
     let removed = match runtime.remove_session(name).await {
-        // What a dead daemon left counts as live until its end is written, for
-        // which there may be room now.
+        // A task that a dead daemon left is live until its end is written. There may be
+        // space for that now.
         Err(Error::SessionBusy(_)) if !runtime.has_recovered() => {
             tokio::time::timeout(RECOVERY, runtime.recovered()).await.ok();
             runtime.remove_session(name).await
         }
-        // It goes, and what its tasks wrote is in the way.
+        // The intent is written, and the logs of its tasks can give up their space.
         Err(Error::Store(StoreError::Full { .. })) if daemon.sweep_logs(&runtime).await > 0 => {
             runtime.remove_session(name).await
         }
@@ -91,7 +91,7 @@ pub(super) async fn remove(daemon: &Daemon, name: &str) -> Answer {
     Ok(Reply::Done)
 }
 
-/// Why a session is not removed whose tasks were left by a dead daemon.
+/// The error for a session whose tasks were left by a dead daemon.
 fn unsettled(daemon: &Daemon, busy: &Error) -> WireError {
     let text = format!(
         "{busy}; an earlier daemon left it, and how it ended cannot be written yet (the log says \

@@ -1,9 +1,11 @@
-//! Sending a command off.
+//! Spawning commands.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-use offshoot_backends::{Attach, Command, CommandsError, Input, Restart, Seat, Surroundings};
+use offshoot_backends::{
+    Attach, Command, CommandsError, Input, LosslessReader, Restart, Surroundings,
+};
 use offshoot_client::wire::{self, Attachment, Code, Reply, Spawn, TaskName, WireError};
 use offshoot_core::{Name, TaskId, Visibility};
 use offshoot_runtime::Error;
@@ -12,8 +14,8 @@ use super::view;
 use super::{Answer, ReplySink, output};
 use crate::host::Daemon;
 
-/// Sends a command off. Whoever stays gets the task first, then what it
-/// writes, then the task as it has ended. Whoever has its input stays, too.
+/// Spawns a command. A caller that stays gets the task, then its output, then the task
+/// as it has ended. A caller that sends input stays, too.
 pub(super) async fn spawn(
     daemon: &Daemon,
     spawn: Spawn,
@@ -21,13 +23,13 @@ pub(super) async fn spawn(
     replies: &mut impl ReplySink,
 ) -> Answer {
     let stays = spawn.attachment == Attachment::Attached || input.is_some();
-    // Known before anything is there that nobody could wait for.
+    // Refused before the task exists, if no more commands may wait.
     let waiter = daemon.command_waits.enter(within.filter(|_| stays))?;
-    let seat = match spawn.attachment {
-        Attachment::Attached => Some(Seat::new()),
+    let reader = match spawn.attachment {
+        Attachment::Attached => Some(LosslessReader::new()),
         Attachment::Detached => None,
     };
-    let attach = seat.as_ref().map_or(Attach::No, Attach::Lossless);
+    let attach = reader.as_ref().map_or(Attach::No, Attach::Lossless);
     let around = spawn.surroundings.0.iter();
     let around = around.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let mut around = Surroundings::new(around).with_umask(spawn.umask);
@@ -44,7 +46,7 @@ pub(super) async fn spawn(
         }
         None => None,
     };
-    // A task belongs to its parent's session, whichever was named.
+    // A task belongs to its parent's session, even if the request names another one.
     let session = match &parent {
         Some(parent) => daemon.session_name(parent.spec().lineage.session).await?.to_string(),
         None => spawn.session,
@@ -71,7 +73,7 @@ pub(super) async fn spawn(
         return Ok(reply);
     }
     replies.reply(&reply).await?;
-    waiter.during(daemon, output::attend(daemon, &task, seat, replies)).await
+    waiter.during(daemon, output::attend(daemon, &task, reader, replies)).await
 }
 
 fn command(spawn: &Spawn) -> Result<Command, CommandsError> {

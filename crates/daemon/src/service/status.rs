@@ -1,4 +1,4 @@
-//! How the daemon is.
+//! The status of the daemon, and its end.
 
 use offshoot_client::wire::{LogFile, Reply, Status, WIRE};
 use offshoot_core::Phase;
@@ -6,10 +6,10 @@ use offshoot_core::Phase;
 use super::{Answer, ReplySink};
 use crate::host::Daemon;
 
-/// How many lines of the log are shown.
+/// The number of log lines that are shown.
 const LINES: usize = 8;
 
-/// How the daemon is.
+/// Shows the status of the daemon.
 pub(super) async fn status(daemon: &Daemon) -> Answer {
     let runtime = daemon.runtime()?;
     let counts = runtime.counts().await?;
@@ -43,7 +43,7 @@ pub(super) async fn status(daemon: &Daemon) -> Answer {
     })))
 }
 
-/// How much memory this process has, where the platform tells.
+/// The memory of this process, where the platform tells.
 fn memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

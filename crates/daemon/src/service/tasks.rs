@@ -1,4 +1,4 @@
-//! Tasks: a page of them, one of them, and what one waits on.
+//! Listing and showing tasks, and the reasons for which one waits.
 
 use offshoot_client::wire::{
     self, Code, ListTasks, Reply, Scope, TaskName, TaskWhy, Tasks, WireError,
@@ -17,7 +17,7 @@ const LONGEST: usize = 1_000;
 /// The most bytes of commands on a page.
 const HEAVIEST: usize = 4 << 20;
 
-/// A page of tasks, the last spawned first.
+/// Lists a page of tasks, the last spawned first.
 pub(super) async fn list(daemon: &Daemon, list: ListTasks) -> Answer {
     let runtime = daemon.runtime()?;
     let mut tasks = match &list.session {
@@ -46,7 +46,7 @@ pub(super) async fn list(daemon: &Daemon, list: ListTasks) -> Answer {
             bytes += usize::try_from(task.spec.input.bytes()).unwrap_or(usize::MAX);
             shown.push(view::task(daemon, runtime.snapshot(task)).await?);
         }
-        // What is long is told in shorter pages.
+        // Long tasks get shorter pages.
         if bytes > HEAVIEST && limit > 1 {
             limit = limit.div_ceil(8);
             continue;
@@ -85,25 +85,25 @@ pub(super) fn parse_cursor(text: &str) -> Result<PageCursor, ServiceError> {
     })
 }
 
-/// One task.
+/// Shows one task.
 pub(super) async fn show(daemon: &Daemon, named: &TaskName) -> Answer {
     let snapshot = daemon.task(named).await?.snapshot().await?;
     Ok(Reply::Task(Box::new(view::in_full(daemon, snapshot).await?)))
 }
 
-/// How many of the tasks that a task waits for are looked at.
+/// The most children that are read for the reasons of a task.
 const CHILDREN: usize = 16;
 
 fn asks(who: &str, question: &wire::Question) -> wire::Reason {
     wire::Reason { is: "question".to_owned(), text: format!("{who} asks: {}", question.text) }
 }
 
-/// Whose question is told.
+/// The task that has a question.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
-    /// That of the task itself.
+    /// The task itself.
     Own,
-    /// That of one below it.
+    /// A task below it.
     Below,
 }
 
@@ -118,14 +118,14 @@ fn asks_approval(asked: &ApprovalQuestion, path: &str, whose: Whose) -> wire::Re
     wire::Reason { is: "approval".to_owned(), text }
 }
 
-/// What a task waits on.
+/// Lists the reasons for which a task waits.
 pub(super) async fn why(daemon: &Daemon, named: &TaskName) -> Answer {
     let task = daemon.task(named).await?;
     let (why, record) = (task.why().await?, task.record().await?);
     let lacks = daemon.missing_requirement(&record);
     let mut reasons: Vec<_> =
         why.reasons.iter().map(|why| view::reason(why, lacks.as_ref())).collect();
-    // What it waits on stands first, and why it must below.
+    // What the task waits on comes first, then the reasons for that.
     reasons.extend(view::asking(&record));
     if let Some(question) = view::open_question(daemon, &record).await? {
         reasons.push(asks("it", &question));

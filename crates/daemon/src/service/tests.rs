@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use offshoot_backends::{Feed, Input};
+use offshoot_backends::{Input, InputFeed};
 use offshoot_client::DaemonDir;
 use offshoot_client::wire::{
     self, ApprovalRef, Attachment, DecideApproval, Decision, Sealed, Spawn, Stdin,
@@ -103,7 +103,7 @@ fn spawn_cat(stdin: Stdin) -> Request {
     }))
 }
 
-async fn feed(feed: Feed, pieces: &[&str]) {
+async fn feed(feed: InputFeed, pieces: &[&str]) {
     for piece in pieces {
         feed.pass(piece.as_bytes().to_vec()).await.unwrap();
     }

@@ -1,4 +1,4 @@
-//! Records, as visitors see them. What must not be shown does not get here.
+//! The wire form of records. It leaves out what must not be shown.
 
 mod agent;
 
@@ -16,7 +16,7 @@ use self::agent::{absent, agent, reported_spent, spent_now};
 use super::approval_question::{self, ApprovalQuestion};
 use crate::host::Daemon;
 
-/// A task.
+/// The wire form of a task.
 pub(crate) async fn task(daemon: &Daemon, snapshot: TaskSnapshot) -> Result<wire::Task, WireError> {
     let TaskSnapshot { task, age, settling, unresponsive } = snapshot;
     let spec = &task.spec;
@@ -63,7 +63,7 @@ pub(crate) async fn task(daemon: &Daemon, snapshot: TaskSnapshot) -> Result<wire
             value: value(&progress.value).unwrap_or_default(),
             at: progress.at.to_string(),
         }),
-        // What was told last may be of a time before.
+        // The last report may be about an earlier time.
         activity: (task.state == TaskState::Running)
             .then(|| task.activity.as_deref().map(activity))
             .flatten(),
@@ -75,10 +75,10 @@ pub(crate) async fn task(daemon: &Daemon, snapshot: TaskSnapshot) -> Result<wire
     })
 }
 
-/// The most bytes of a value that are read for whoever asks for one task.
+/// The most bytes of a stored value that are read to show one task.
 const HEAVIEST: u64 = 14 << 20;
 
-/// A task with its value, even if that is kept elsewhere because of its size.
+/// The wire form of a task with its whole value, even if that is stored elsewhere.
 pub(crate) async fn in_full(
     daemon: &Daemon,
     snapshot: TaskSnapshot,
@@ -87,7 +87,7 @@ pub(crate) async fn in_full(
         Some(Outcome::Completed { value: Payload::Blob(blob), .. }) => Some(**blob),
         _ => None,
     };
-    // One that has asked may be about to wait, or may not go on yet after a
+    // An agent with an open question may be about to wait, or may still be queued after a
     // daemon died.
     let agent = *snapshot.task.spec.kind == *offshoot_agent::KIND && snapshot.task.is_live();
     let open = match agent {
@@ -95,7 +95,7 @@ pub(crate) async fn in_full(
         false => None,
     };
     let pending = approval_question::open_of(daemon, &snapshot.task).await?;
-    // What was spent until now, and not when the agent last reported.
+    // The budget use of now, and not that of the agent's last report.
     let spent = match agent {
         true => spent_now(daemon, &snapshot.task).await?,
         false => None,
@@ -113,10 +113,10 @@ pub(crate) async fn in_full(
     Ok(shown)
 }
 
-/// How much of a question is shown.
+/// The most characters of a question that are shown.
 const ASKED: usize = 4_000;
 
-/// The question to which a task waits for an answer.
+/// The question to whose answer a task waits.
 pub(crate) async fn open_question(
     daemon: &Daemon,
     task: &Task,
@@ -137,7 +137,7 @@ async fn open_approval(
     if !matches!(task.state, TaskState::Waiting(WaitingOn::Approval(_))) {
         return Ok(None);
     }
-    // Of several the first stands for all.
+    // The first of several is shown.
     Ok(approval_question::open_of(daemon, task).await?.first().map(approval_summary))
 }
 
@@ -147,7 +147,7 @@ pub(crate) fn approval_summary(asked: &ApprovalQuestion) -> wire::ApprovalSummar
     wire::ApprovalSummary { id: asked.id(), tool: tool.unwrap_or_default() }
 }
 
-/// The open question of a task that is meant, of those that want words.
+/// The first open input question of a task that fits.
 async fn question(
     daemon: &Daemon,
     task: &Task,
@@ -156,7 +156,7 @@ async fn question(
     let sent = |error| crate::errors::wire_error(&error);
     let found = match daemon.runtime()?.task(&task.id().to_string()).await {
         Ok(found) => found.questions().await.map_err(sent)?,
-        // Its record is older than its removal.
+        // The task was removed after its record was read.
         Err(Error::NotFound { .. }) => return Ok(None),
         Err(error) => return Err(sent(error)),
     };
@@ -170,7 +170,7 @@ async fn question(
     }))
 }
 
-/// Where a task stands.
+/// The wire form of a state.
 pub(crate) fn state(state: TaskState) -> wire::State {
     match state {
         TaskState::Queued => wire::State::Queued,
@@ -191,7 +191,7 @@ fn cancelled(cancel: &Cancel) -> wire::Cancel {
     }
 }
 
-/// The value, unless it is kept elsewhere because of its size.
+/// The value, unless it is stored elsewhere because of its size.
 fn value(payload: &Payload) -> Option<serde_json::Value> {
     payload.decode().ok()
 }
@@ -228,7 +228,7 @@ fn outcome(task: &Task, outcome: &Outcome) -> wire::Outcome {
     shown
 }
 
-/// What something is called in JSON, without what it carries.
+/// The name of a variant in JSON, without its contents.
 pub(crate) fn word<T: serde::Serialize>(value: T) -> String {
     match serde_json::to_value(value) {
         Ok(serde_json::Value::String(word)) => word,
@@ -249,7 +249,7 @@ fn activity(activity: &Activity) -> wire::Activity {
     }
 }
 
-/// What a command last reported of itself.
+/// The last report of a command.
 fn report(task: &Task) -> Option<Report> {
     let progress = task.progress.as_ref().filter(|_| *task.spec.kind == *Commands::KIND)?;
     progress.value.decode().ok()
@@ -272,10 +272,10 @@ fn command(task: &Task) -> Option<wire::CommandLine> {
     })
 }
 
-/// How much of what a session was about is told.
+/// The most characters of a session's subject.
 const ABOUT: usize = 200;
 
-/// What a task is about, on one line: what an agent was asked, or a command.
+/// The subject of a task on one line: an agent's task, or a command line.
 pub(crate) fn about(task: &Task) -> Option<String> {
     let said = match (agent(task), command(task)) {
         (Some(agent), _) => agent.task,
@@ -286,7 +286,7 @@ pub(crate) fn about(task: &Task) -> Option<String> {
     Some(text::cut(&words.join(" "), ABOUT).into_owned()).filter(|about| !about.is_empty())
 }
 
-/// What holds a task up, and what it lacks, if it does.
+/// The wire form of a reason, with what the task lacks.
 pub(crate) fn reason(reason: &WhyReason, lacks: Option<&EndpointMismatch>) -> wire::Reason {
     let is = match reason {
         WhyReason::Ended => "ended",
@@ -310,7 +310,7 @@ pub(crate) fn reason(reason: &WhyReason, lacks: Option<&EndpointMismatch>) -> wi
     };
     let text = match reason {
         WhyReason::Lacks(what) => {
-            // Somebody may have brought it in between.
+            // A client may have brought it in between.
             let what = lacks.map_or_else(|| what.clone(), absent);
             format!(
                 "{what}; `offshoot tasks wait`, `tasks send` or a `run` in its session brings it \

@@ -1,4 +1,4 @@
-//! Waiting for tasks, and saying that their ends were read.
+//! Waiting for tasks, and acknowledging their ends.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use super::{Answer, ServiceError};
 use crate::errors::wire_error_about;
 use crate::host::Daemon;
 
-/// How many tasks one request may name.
+/// The most tasks of one request.
 const MOST: usize = 10_000;
 
 /// Waits for tasks.
@@ -57,7 +57,7 @@ pub(super) async fn wait(daemon: &Daemon, wait: WaitTasks, within: Option<TaskId
             if let Some(until) = until {
                 waiting = waiting.timeout(until.saturating_duration_since(Instant::now()));
             }
-            // The daemon may end meanwhile.
+            // The daemon may end during the wait.
             drop(runtime);
             let waited = waiting.await?;
             let asks = waited.iter().find(|waited| asks_leave(waited));
@@ -105,7 +105,7 @@ fn asks_leave(waited: &offshoot_runtime::WaitResult) -> bool {
         && matches!(waited.task.state, TaskState::Waiting(WaitingOn::Approval(_)))
 }
 
-/// Returns when a task is not as it was any more.
+/// Waits until the record of a task changes.
 async fn until_it_goes_on(task: &TaskRef, was: u64) -> Result<(), Error> {
     let mut records = task.watch();
     while let Some(record) = records.next().await {
@@ -116,12 +116,12 @@ async fn until_it_goes_on(task: &TaskRef, was: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Those of these tasks that cannot go on before somebody brings what they lack.
+/// The tasks that cannot go on before a client brings what they lack.
 async fn lacking(daemon: &Daemon, tasks: &[TaskRef]) -> Result<Vec<WaitResult>, ServiceError> {
     let mut lacking = Vec::new();
     for task in tasks {
         let snapshot = task.snapshot().await?;
-        // An agent that a dead daemon left is not queued again yet.
+        // An agent that a dead daemon left may not be queued again yet.
         if let Some(what) = daemon.missing_requirement(&snapshot.task) {
             let lacks = Some(format!(
                 "{what}, and `offshoot tasks wait` or a `run` in its session brings it"
@@ -133,9 +133,10 @@ async fn lacking(daemon: &Daemon, tasks: &[TaskRef]) -> Result<Vec<WaitResult>, 
     Ok(lacking)
 }
 
-/// Acknowledges the ends of tasks, so that nobody is told of them again. What an
-/// agent sent off is told in its conversation, whoever else has seen it: to the
-/// agent, or to the one that goes on for it.
+/// Acknowledges the ends of tasks, so that no other caller is notified of them.
+///
+/// The end of an agent's child stays unread: it is delivered to the conversation of that
+/// agent, or of the one that continues it.
 pub(super) async fn ack(daemon: &Daemon, tasks: &[String]) -> Answer {
     let runtime = daemon.runtime()?;
     for task in tasks {

@@ -41,11 +41,11 @@ struct Bash {
     unconfined: bool,
 }
 
-/// For how many milliseconds a command is waited for, usually and at the most.
+/// The default and the longest wait for a command in milliseconds.
 const USUAL: u64 = 120_000;
 const MOST: u64 = 600_000;
 
-/// For how many one runs in the background at the most, if it is said for how many.
+/// The longest time limit of a background command in milliseconds.
 const LONGEST: u64 = 7_200_000;
 
 fn command(asked: Bash) -> Result<AdaptedCall, ToolError> {
@@ -64,8 +64,8 @@ fn command(asked: Bash) -> Result<AdaptedCall, ToolError> {
     Ok(AdaptedCall::new(meant).format(move |report| shown(report, Some(seconds * 1_000))))
 }
 
-/// A command as `Bash` tells of it. What it writes comes as one: nothing is known
-/// of `stderr` alone. Whether it failed is in the note, which is ours.
+/// A command in the shape of `Bash`. Its output is one stream, so `stderr` is null. The
+/// note, which Claude Code does not have, reports a failure.
 fn shown(report: &CommandReport, waited: Option<u64>) -> Result<Output, ToolError> {
     let mut told = json!({
         "stdout": report.output,
@@ -102,8 +102,8 @@ struct Monitor {
     ws: Option<Map<String, Value>>,
 }
 
-/// Theirs tells each line as an event. Ours tells the end; what is written until
-/// then can be read.
+/// In Claude Code each line is an event. Here a notice reports the end, and the output
+/// can be read meanwhile.
 fn monitor(asked: Monitor) -> Result<AdaptedCall, ToolError> {
     let (None, Some(command)) = (asked.ws, asked.command) else {
         return Err(ToolError::new(

@@ -1,9 +1,9 @@
 //! The tools of Codex that run commands.
 //!
-//! A session is the number that is counted for a command. The lines of a result are
-//! as theirs, which are seen in transcripts and stand in no schema; what there is
-//! nothing for (the id of a chunk, a count of tokens) has no line. What goes wrong
-//! has a line of ours.
+//! A session id is the number of the command's handle. The lines of a result follow
+//! transcripts of Codex, because no schema describes them. Lines without a counterpart
+//! here (the id of a chunk, a number of tokens) are left out, and a failure has a line
+//! that Codex does not have.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::operations::task_wait;
 use crate::task_ids::{IdFormat, missing};
 use crate::task_status::{self, mark_reported};
 
-/// What a command is called.
+/// The format of a session id.
 const SESSION: IdFormat = IdFormat { prefix: "", kind: "command" };
 
 /// `exec_command`, if there is a tool that runs commands.
@@ -54,7 +54,7 @@ struct Exec {
     /// everywhere.
     sandbox_permissions: Option<String>,
     /// It has no effect here.
-    #[expect(dead_code, reason = "whoever is asked sees the command")]
+    #[expect(dead_code, reason = "the approval shows the command")]
     justification: Option<String>,
     /// It has no effect here.
     #[expect(dead_code, reason = "the approval says what it is for")]
@@ -87,7 +87,7 @@ fn command(asked: Exec, words: ToolNames) -> Result<AdaptedCall, ToolError> {
     }))
 }
 
-/// How a command stands: this one has ended, if one has.
+/// The state of a command, with its record if it has ended.
 fn state(ended: Option<&Task>, handle: &str) -> String {
     match ended.map(task_status::exit_code) {
         Some(Some(code)) => format!("Process exited with code {code}"),
@@ -96,7 +96,7 @@ fn state(ended: Option<&Task>, handle: &str) -> String {
     }
 }
 
-/// A result as they write it.
+/// A result in the lines of Codex.
 fn lines((took, state): (Duration, String), said: &str, wrote: &str) -> String {
     let said = if said.is_empty() { String::new() } else { format!("{said}\n") };
     format!("Wall time: {:.4} seconds\n{state}\n{said}Output:\n{wrote}", took.as_secs_f64())
@@ -127,10 +127,10 @@ struct Write {
     max_output_tokens: Option<u64>,
 }
 
-/// How much of what a failure says is told.
+/// How many characters of a failure are shown.
 const DIGEST: usize = 2_000;
 
-/// What is said of a session that goes on.
+/// The text for a session that has not ended.
 const GOES_ON: &str = "It HAS NOT ENDED. Its end will come to you by itself: do not poll.";
 
 fn poll(
@@ -148,7 +148,7 @@ fn poll(
         }
         let handle = format!("{}-{}", SESSION.kind, asked.session_id);
         let task = cx.task().task(&handle).await?;
-        // Theirs are not known: what is seen is that a poll takes some seconds.
+        // The bounds of Codex are not known; in transcripts a poll takes some seconds.
         let millis = asked.yield_time_ms.unwrap_or(5_000).clamp(5_000, 30_000);
         Ok(task_wait(&cx, vec![task], Duration::from_millis(millis)))
     });
@@ -160,7 +160,7 @@ fn poll(
             };
             let ended = waited.is_ended().then_some(&waited.task);
             let shown = json!({"task": waited.task.handle()}).to_string();
-            // Read after it has ended, so that nothing of it is left out.
+            // Reads after the end, so that the output is complete.
             let wrote = written.call(agent.clone(), shown).await?.text;
             let said = match ended {
                 Some(task) if task_status::exit_code(task) != Some(0) => digest(task, DIGEST),

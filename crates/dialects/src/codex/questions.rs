@@ -1,7 +1,6 @@
-//! `request_user_input`: asks whoever the agent works for, one thing at a time.
+//! `request_user_input` of Codex: asks the owner up to three questions in turn.
 //!
-//! Its shapes are those of the source of Codex; which of its modes offer it is
-//! another matter. Here it is there wherever `ask` is.
+//! The arguments follow the source of Codex. The tool exists wherever `ask` does.
 
 use std::sync::Arc;
 
@@ -13,10 +12,10 @@ use serde_json::{Map, json};
 use crate::adapt::find_tool;
 use crate::alias::{ToolAlias, managing};
 
-/// The tool of ours that asks.
+/// The built-in tool that asks.
 const ASK: &str = "ask";
 
-/// How many questions a call may put.
+/// The largest number of questions in a call.
 const MOST: usize = 3;
 
 pub(super) fn alias(offered: &OfferedTools) -> Option<ToolAlias> {
@@ -85,7 +84,7 @@ async fn request(cx: ToolContext, asked: Request, ask: Arc<dyn Tool>) -> Result<
     }
     let mut answers = Map::new();
     for (at, question) in questions.iter().enumerate() {
-        // Each is a question of its own, also when the call is repeated.
+        // Each question has a key of its own, so that a repeated call finds it.
         let cx = cx.clone().keyed(&format!("{} {at}", cx.key()));
         let put = json!({"question": question.text()}).to_string();
         let answer = ask.call(cx, put).await?.text;

@@ -1,8 +1,7 @@
-//! `spawn_background` of everruns, which sends a call of another tool off: here,
-//! that of a command.
+//! `spawn_background` of everruns, which runs a command in the background.
 //!
-//! Theirs writes files that can be read meanwhile. Ours has none, so that these keys
-//! are nothing; what a command writes is read with `command_output`.
+//! In everruns the call has files that can be read while it runs. Here those keys are
+//! null, and `command_output` reads the output.
 
 use offshoot_agent::{OfferedTools, Output, ToolError};
 use schemars::JsonSchema;
@@ -14,7 +13,7 @@ use crate::adapt::{AdaptedCall, RUN_COMMAND, adapt};
 use crate::alias::ToolAlias;
 use crate::task_ids::hex;
 
-/// What theirs and ours call the tool that runs commands.
+/// Names of the tool that runs commands.
 const COMMANDS: [&str; 2] = [RUN_COMMAND, "bash"];
 
 pub(super) fn alias(offered: &OfferedTools) -> Option<ToolAlias> {

@@ -16,13 +16,13 @@ use crate::operations::{self, MESSAGE_ARRIVED, task_wait};
 use crate::task_ids::{hex, missing};
 use crate::task_status::{self, TaskStatus, mark_reported, needs_answer};
 
-/// How much of a result a task shows.
+/// How many characters of a result a task shows.
 const SUMMARY: usize = 2_048;
 
 /// How many messages of a task are shown.
 const MESSAGES: usize = 20;
 
-/// How long a wait is at the least and at the most.
+/// The shortest and the longest wait.
 const LEAST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(86_400);
 
@@ -143,7 +143,7 @@ async fn list(cx: ToolContext, asked: List) -> Result<Output, ToolError> {
     Output::json(&json!({"count": tasks.len(), "tasks": tasks}))
 }
 
-/// What a state leaves to be said.
+/// The detail of a state.
 fn detail(task: &Task) -> Option<String> {
     match TaskStatus::of(task) {
         TaskStatus::Running if task.cancel.is_some() => Some("asked to stop".to_owned()),
@@ -167,7 +167,7 @@ fn summary(task: &Task) -> Option<String> {
     }
 }
 
-/// A task with all that is known of it.
+/// All fields of a task.
 async fn whole(task: &TaskRef, record: &Task) -> Result<Value, ToolError> {
     let request = task_status::question(task)
         .await?
@@ -227,7 +227,7 @@ async fn get(cx: ToolContext, asked: One) -> Result<Output, ToolError> {
     Output::json(&json!({"task": whole(&task, &record).await?, "messages": messages}))
 }
 
-/// What was said to a task or by it. Its place in the conversation is its number.
+/// A message to a task or from it, numbered by its position in the conversation.
 fn message(task: &Task, block: &PeekBlock) -> Option<Value> {
     let direction = match block.kind {
         BlockKind::User | BlockKind::Notice => "inbound",
@@ -259,7 +259,7 @@ async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, Too
     let task = find(&cx, &asked.task_id).await?;
     if let Some(wanted) = &asked.in_reply_to {
         let open = task_status::question(&task).await?.map(|asked| request_id(asked.number));
-        // A call that is repeated has answered it.
+        // A repeated call has answered it already.
         let is_known = task.questions().await?.iter().any(|one| request_id(one.number) == *wanted);
         if !is_known || open.is_some_and(|open| open != *wanted) {
             return Err(ToolError::new(format!(

@@ -1,5 +1,4 @@
-//! The cx that a command works at: whom it asks, about which session, and
-//! where it answers.
+//! The context of a command: its client, its session and its screen.
 
 use std::sync::Arc;
 

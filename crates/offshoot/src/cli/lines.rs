@@ -1,18 +1,18 @@
-//! What a command wrote, as JSON lines: `{"stream": "stdout", "text": "…"}`.
+//! The output of a command as JSON lines: `{"stream": "stdout", "text": "…"}`.
 //!
-//! The texts of a stream joined are what was written. What is not UTF-8 is
-//! shown as `�` in the text, and stands in `bytes` as it is, in Base64.
+//! The joined texts of a stream are its output. Bytes that are not UTF-8 are
+//! `�` in `text`, and `bytes` has the exact bytes in Base64.
 
 use offshoot_client::wire::StreamName;
 use serde::Serialize;
 
 use super::show::screen::inert;
 
-/// The most bytes that a line tells of.
+/// The maximum number of output bytes per line.
 const MOST: usize = 16 << 10;
 
-/// Tells of one stream, piece by piece. A character that is cut between two
-/// pieces is kept until the next one.
+/// Formats one stream, chunk by chunk. A character that is cut between two
+/// chunks is kept until the next one.
 #[derive(Debug)]
 pub(crate) struct Lines {
     stream: StreamName,
@@ -28,12 +28,12 @@ struct Line<'a> {
 }
 
 impl Lines {
-    /// Lines about this stream.
+    /// Makes a formatter for a stream.
     pub(crate) fn new(stream: StreamName) -> Self {
         Self { stream, kept: Vec::new() }
     }
 
-    /// The lines about the next piece.
+    /// Formats the next chunk.
     pub(crate) fn piece(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.kept);
         all.extend_from_slice(bytes);
@@ -50,7 +50,7 @@ impl Lines {
         lines
     }
 
-    /// The line about what is left when nothing more comes.
+    /// Formats the kept bytes at the end of the stream.
     pub(crate) fn rest(&mut self) -> String {
         let kept = std::mem::take(&mut self.kept);
         self.line(&kept)
@@ -64,13 +64,13 @@ impl Lines {
         let exact = text.as_bytes() == bytes;
         let bytes = (!exact).then(|| base64(bytes));
         let line = Line { stream: self.stream, text: &text, bytes };
-        // Texts can always be written.
+        // A text can always be serialized.
         let json = serde_json::to_string(&line).unwrap_or_default();
         format!("{}\n", inert(&json))
     }
 }
 
-/// How many of the bytes end with a whole character, if they are text.
+/// The length of the bytes up to the last whole character.
 fn whole(bytes: &[u8]) -> usize {
     // A character has at most four bytes.
     let from = bytes.len().saturating_sub(3);
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn base64_is_that_of_everybody() {
+    fn base64_follows_the_standard() {
         for (bytes, text) in [
             ("", ""),
             ("f", "Zg=="),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_joined_are_what_was_written_wherever_it_is_cut() {
+    fn the_joined_texts_are_the_output_wherever_it_is_cut() {
         let whole = "é日👍x\r\n\u{1b}[2J".as_bytes();
         for at in 0..=whole.len() {
             let mut lines = Lines::new(StreamName::Stdout);
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_text_is_told_exactly_beside_it() {
+    fn bytes_that_are_not_text_are_exact_in_base64() {
         let mut lines = Lines::new(StreamName::Stderr);
         let shown = lines.piece(b"a\xffb\xe6\x97") + &lines.rest();
         let read = read(&shown);

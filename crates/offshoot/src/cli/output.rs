@@ -76,7 +76,7 @@ impl OutputStream {
     }
 }
 
-/// Writes all of it, also where somebody made the stream one that never blocks.
+/// Writes all bytes, also to a non-blocking stream.
 fn write_all(mut file: &File, mut bytes: &[u8]) -> std::io::Result<()> {
     use rustix::event::{PollFd, PollFlags, poll};
     while !bytes.is_empty() {

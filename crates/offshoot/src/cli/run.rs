@@ -42,7 +42,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 Examples:
   git diff | offshoot run 'Write a commit message for this.'
   offshoot run --continue 'And shorter?'
-  offshoot run --model offline/survey 'What is in this folder?'   # needs no key
+  offshoot run --model offline/survey 'What is in this directory?'   # no key
 
 Output: the agent's answer goes to the standard output, progress and errors go
 to the standard error. The run ends when the agent and all its children have
@@ -232,7 +232,7 @@ impl Run {
         }
         if task.is_empty() {
             return Err(CliError::usage("the prompt is missing")
-                .hint("offshoot run 'What is in this folder?'"));
+                .hint("offshoot run 'What is in this directory?'"));
         }
         Ok(task)
     }

@@ -1,5 +1,4 @@
-//! How things are shown: to people, on a screen as wide as it is, and to
-//! scripts, as JSON.
+//! Formats output: text that fits the terminal, and JSON for scripts.
 
 pub(crate) mod approval;
 pub(crate) mod colour;

@@ -29,7 +29,7 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     }
     let line = said.out.lines().find(|line| line.starts_with("review")).unwrap();
     assert!(line.contains("project") && line.contains("no") && line.contains("plan"), "{line}");
-    // What holds unless somebody says otherwise.
+    // The default profile.
     let lead = said.out.lines().find(|line| line.starts_with("lead ")).unwrap();
     assert!(lead.contains(" ask (--mode) ") && !lead.contains("auto"), "{lead}");
     for broken in ["odd.md", "there is no field", "loop: "] {
@@ -58,7 +58,7 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
 }
 
 #[test]
-fn a_rule_about_a_tool_that_is_not_here_is_told_to_whoever_relies_on_it() {
+fn a_rule_about_a_missing_tool_is_reported() {
     let (world, model) = (World::new(), Model::saying(["Done."]));
     profile(&world, "safe.md", "---\nname: safe\ndeny: [Bash, run_command(git push)]\n---\nGo.\n");
     let idle = "the rule \"deny Bash\" is about nothing: there is no tool \"Bash\" here";
@@ -93,7 +93,7 @@ fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
     let world = World::new();
     profile(&world, "review.md", REVIEW);
     let model = |world: &World| world.json(&["agents", "show", "review"])["model"].clone();
-    assert_eq!(model(&world), json!(null), "what nobody trusts says no model");
+    assert_eq!(model(&world), json!(null), "an untrusted profile sets no model");
     let said = world.done(&["trust"]);
     assert!(
         said.contains("is trusted with these profiles:\n") && said.contains("review"),
@@ -199,6 +199,6 @@ fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
     assert!(said.err.contains("to go on with a conversation is for a person"), "{said:?}");
     let masked = run.replace("--session t", "--session u");
     let said = sends(&format!("env -u OFFSHOOT_TASK {masked}"));
-    assert!(said.err.contains("cannot have agents act more freely"), "{said:?}");
+    assert!(said.err.contains("cannot give an agent more permissions"), "{said:?}");
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
 }

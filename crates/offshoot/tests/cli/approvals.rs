@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::model::{Model, says, talk};
 use crate::support::{ProgramOutput, Started, World};
 
-/// A profile whose agents, and all that they send off, ask before they count.
+/// A profile whose agents and their children ask before they count.
 pub(crate) fn careful(world: &World) {
     let agents = world.folder.path().join(".offshoot/agents");
     std::fs::create_dir_all(&agents).unwrap();
@@ -129,7 +129,7 @@ fn of_two_who_answer_at_once_one_is_told_who_was_first() {
 }
 
 #[test]
-fn whoever_denies_it_may_say_why_and_the_agent_goes_on() {
+fn a_denial_has_a_reason_and_the_agent_continues() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let denied = model.done(&world, &["deny", &id, "--reason", "not on a Friday"]);
@@ -188,7 +188,7 @@ fn what_a_task_runs_cannot_answer() {
     let program = env!("CARGO_BIN_EXE_offshoot");
     for line in [
         format!("{program} approve {id}"),
-        // Without its mark, without its environment, and as nobody's child.
+        // Without its mark, its environment and its parent.
         format!("unset OFFSHOOT_TASK; {program} approve {id}"),
         format!("env -u OFFSHOOT_TASK {program} deny {id}"),
         format!("(env -u OFFSHOOT_TASK setsid {program} approve {id} 2>&1; true) | cat"),
@@ -204,7 +204,7 @@ fn what_a_task_runs_cannot_answer() {
 }
 
 #[test]
-fn without_a_terminal_nobody_is_asked_and_that_is_said() {
+fn without_a_terminal_requests_are_denied_with_a_hint() {
     let (world, model) = (World::new(), family());
     careful(&world);
     for json in [false, true] {
@@ -242,7 +242,7 @@ fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
 }
 
 #[test]
-fn whoever_waits_is_told_what_is_waited_for() {
+fn a_wait_reports_the_approval_requests_below_a_task() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let mut wait =
@@ -265,7 +265,7 @@ fn whoever_waits_is_told_what_is_waited_for() {
 }
 
 #[test]
-fn whoever_asks_why_is_told_how_to_answer() {
+fn why_names_the_command_that_answers() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let why = world.done(&["--session", "s", "tasks", "why", "mid/deep"]);
@@ -284,7 +284,7 @@ fn ids_are_completed() {
 }
 
 #[test]
-fn whoever_asks_for_several_things_must_be_answered_by_their_ids() {
+fn several_requests_of_a_task_are_decided_by_their_ids() {
     let world = World::new();
     let model = Model::new(|asked| match talk(asked).len() {
         1 => WireProtocol::Chat.reply(

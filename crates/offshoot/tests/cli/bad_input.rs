@@ -88,7 +88,7 @@ fn a_data_folder_that_cannot_be_used_is_named_with_the_way_out() {
     std::fs::write(&file, "").unwrap();
     let said = world.run(&["--data", file.to_str().unwrap(), "tasks", "ls"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.err.contains("is not a folder"), "{said:?}");
+    assert!(said.err.contains("is not a directory"), "{said:?}");
     assert!(said.err.contains("--data"), "{said:?}");
     let said = world.run(&["--data", "", "tasks", "ls"]);
     assert_eq!(said.code, 2, "{said:?}");
@@ -186,7 +186,7 @@ fn numbers_and_durations_below_zero_are_told_as_that() {
 #[test]
 fn an_output_that_cannot_be_written_hides_nothing_that_was_done() {
     let world = World::new();
-    // A disk without room, and a pipe that nobody reads.
+    // A full disk, and a pipe without a reader.
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let (_, unread) = std::io::pipe().unwrap();
     for (out, code) in [(Stdio::from(full), 125), (Stdio::from(unread), 141)] {

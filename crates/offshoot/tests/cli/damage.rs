@@ -83,7 +83,7 @@ fn the_doctor_finds_damage_of_every_kind_and_repairs_it() {
 }
 
 #[test]
-fn whoever_waits_is_told_of_damage_and_nothing_hangs() {
+fn a_wait_reports_damage_and_ends() {
     let world = World::new();
     world.done(&["spawn", "--", "true"]);
     world.done(&["daemon", "stop"]);

@@ -1,4 +1,4 @@
-//! The daemon dies while somebody is attached.
+//! The daemon dies while a command is attached.
 
 use crate::support::{Started, World};
 
@@ -68,7 +68,7 @@ fn a_wait_goes_on_with_the_next_daemon() {
 }
 
 #[test]
-fn s9_2_whoever_looks_first_after_a_death_is_told_of_the_lost() {
+fn s9_2_the_first_command_after_a_crash_sees_the_lost_tasks() {
     for look in [["tasks", "ls", "--all"].as_slice(), &["tasks", "show", "a"]] {
         let world = World::new();
         world.detach("a", "exec sleep 1000");

@@ -69,7 +69,7 @@ fn a_folder_that_others_may_read_is_odd_and_a_file_in_its_place_is_wrong() {
     std::fs::write(world.data(), "").unwrap();
     let said = world.run(&["doctor"]);
     assert_eq!(said.code, 125, "{said:?}");
-    assert!(said.out.contains("is not a folder"), "{said:?}");
+    assert!(said.out.contains("is not a directory"), "{said:?}");
     std::fs::remove_file(world.data()).unwrap();
 }
 

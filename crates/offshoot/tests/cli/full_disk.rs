@@ -121,7 +121,7 @@ fn what_cannot_be_kept_is_refused_and_nothing_is_lost() {
         let world = &disk.world;
         world.detach("early", "read word; echo \"told $word\"; exit 7");
         disk.choke();
-        assert!(world.done(&["tasks", "ls"]).contains("early"), "what was sent off goes on");
+        assert!(world.done(&["tasks", "ls"]).contains("early"), "a spawned command keeps running");
         disk.make_room();
         world.done(&["tasks", "send", "early", "now"]);
         // It may end with the disk full again: its end waits for room.

@@ -32,7 +32,7 @@ fn asked(world: &World, model: &Model, session: &str) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_allowed_for_ever_is_not_asked_for_again_until_it_is_taken_back() {
+fn a_grant_replaces_requests_until_it_is_revoked() {
     let (world, model) = (World::new(), writer());
     let first = &asked(&world, &model, "a")[0];
     assert_eq!(first["always"], "write", "{first}");

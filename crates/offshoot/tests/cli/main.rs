@@ -16,6 +16,7 @@ mod demo;
 mod doctor;
 mod full_disk;
 mod grants;
+mod guides;
 mod interrupt;
 mod json;
 mod model;

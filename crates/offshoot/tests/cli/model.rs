@@ -54,12 +54,12 @@ impl Model {
         self.server.address()
     }
 
-    /// What the program says.
+    /// Runs a command.
     pub(crate) fn run(&self, world: &World, args: &[&str]) -> ProgramOutput {
         ProgramOutput::of(self.command(world, args).output().unwrap())
     }
 
-    /// What the program says that must do as asked.
+    /// The output of a command that must succeed.
     pub(crate) fn done(&self, world: &World, args: &[&str]) -> String {
         let said = self.run(world, args);
         assert_eq!(said.code, 0, "{args:?}: {said:?}");

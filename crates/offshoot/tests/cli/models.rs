@@ -18,7 +18,7 @@ fn without_keys_only_those_are_listed_that_need_none_and_the_variables_are_named
 }
 
 #[test]
-fn whoever_has_a_key_can_ask() {
+fn a_key_makes_models_usable() {
     let (world, model) = (World::new(), Model::saying([]));
     let said = model.run(&world, &["models", "ls"]);
     assert!(said.out.contains("openai/gpt"), "{said:?}");

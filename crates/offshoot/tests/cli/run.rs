@@ -31,7 +31,7 @@ fn what_comes_from_a_pipe_is_added_to_what_is_typed() {
 }
 
 #[test]
-fn a_pipe_that_nobody_closes_is_told_of() {
+fn an_open_pipe_is_reported() {
     let (world, model) = (World::new(), Model::saying(["Done."]));
     let mut command = model.command(&world, &["run", "Do it."]);
     command.stdin(Stdio::piped());
@@ -107,7 +107,7 @@ fn ctrl_c_stops_the_agent_and_hangs_up_on_its_model() {
 }
 
 #[test]
-fn one_that_somebody_else_stops_was_cancelled() {
+fn an_agent_stopped_elsewhere_is_cancelled() {
     let (world, model) = (World::new(), Model::new(|_| hangs()));
     let run = Started::new(model.command(&world, &["run", "--session", "s", "Do it."]));
     model.was_asked(1);

@@ -210,7 +210,7 @@ fn two_sessions_at_two_addresses_do_not_mix() {
 }
 
 #[test]
-fn whoever_writes_to_an_agent_brings_what_it_lacks() {
+fn a_message_brings_the_missing_key() {
     let (world, model) = (World::new(), slow());
     left(&world, &model, "s");
     let shown = with(model.without_key(&world, &["--session", "s", "tasks", "show", "lead"]), &[]);
@@ -224,7 +224,7 @@ fn whoever_writes_to_an_agent_brings_what_it_lacks() {
 }
 
 #[test]
-fn whoever_waits_for_an_agent_in_vain_is_told_at_once_and_waits_on() {
+fn a_wait_reports_a_missing_key_and_continues() {
     let (world, model) = (World::new(), slow());
     left(&world, &model, "s");
     let began = format!("it began with OPENAI_BASE_URL={}/v1", model.address());
@@ -250,7 +250,7 @@ fn whoever_waits_for_an_agent_in_vain_is_told_at_once_and_waits_on() {
 }
 
 #[test]
-fn whoever_waits_is_told_if_the_daemon_dies_meanwhile() {
+fn a_wait_reports_a_missing_key_after_a_crash() {
     let (world, model) = (World::new(), slow());
     let run = ["run", "--detach", "--session", "s", "Do it."];
     model.done(&world, &run);

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::model::{Model, hangs, says, talk};
 use crate::support::{ProgramOutput, Started, World};
 
-/// How many the lead sends off. What happens to them is more than a socket holds.
+/// The number of children. Their events do not fit into a socket buffer.
 const BEES: usize = 60;
 
 /// What a run says that is stopped while its lead sends others off and ends, and
@@ -59,7 +59,7 @@ fn all_that_happened_before_the_end_is_shown_however_late_it_is_read() {
 }
 
 #[test]
-fn whoever_comes_too_late_is_told_how_much_was_not_shown() {
+fn missed_events_are_counted() {
     let said = behind(|world| {
         world.expire(Stamp::from_millis(0), |retention| retention.events = 1);
     });

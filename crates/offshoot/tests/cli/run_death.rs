@@ -19,7 +19,7 @@ fn slow() -> Model {
 }
 
 #[test]
-fn s9_3_an_agent_that_somebody_is_attached_to_goes_on_with_the_next_daemon() {
+fn s9_3_an_attached_agent_continues_with_the_next_daemon() {
     let (world, model) = (World::new(), slow());
     let run = Started::new(model.command(&world, &["run", "--session", "s", "Do it."]));
     model.was_asked(1);
@@ -73,7 +73,7 @@ fn told(asked: &ReceivedRequest, what: &str) -> usize {
     talk(asked).iter().map(|(_, text)| text.matches(what).count()).sum()
 }
 
-/// An agent whose daemon died while nobody was attached.
+/// An agent whose daemon died while no command was attached.
 fn left(world: &World, model: &Model) {
     model.done(world, &["run", "--detach", "--session", "s", "Do it."]);
     model.was_asked(1);
@@ -87,18 +87,18 @@ fn left(world: &World, model: &Model) {
 }
 
 #[test]
-fn an_agent_without_its_key_waits_until_somebody_who_waits_brings_it() {
+fn an_agent_without_its_key_waits_until_a_wait_brings_it() {
     let (world, model) = (World::new(), slow());
     left(&world, &model);
     let waited = world.run(&["--session", "s", "tasks", "wait", "--timeout", "1ms", "lead"]);
-    assert_eq!(waited.code, 124, "nobody has brought it: {waited:?}");
+    assert_eq!(waited.code, 124, "no command has brought the key: {waited:?}");
     model.done(&world, &["--session", "s", "tasks", "wait", "lead"]);
     let shown = world.json(&["--session", "s", "tasks", "show", "lead"]);
     assert_eq!(shown["outcome"]["value"], "At last.");
 }
 
 #[test]
-fn an_agent_without_its_key_waits_until_somebody_who_speaks_to_it_brings_it() {
+fn an_agent_without_its_key_waits_until_a_message_brings_it() {
     let (world, model) = (World::new(), slow());
     left(&world, &model);
     assert_eq!(model.done(&world, &["run", "--continue", "Well?"]), "At last.\n");
@@ -124,7 +124,7 @@ fn an_agent_without_its_key_does_not_keep_a_daemon_that_is_idle() {
 }
 
 #[test]
-fn an_agent_at_work_keeps_a_daemon_that_nobody_visits() {
+fn a_running_agent_keeps_its_daemon_alive() {
     let mut asked = 0;
     let (world, model) = (
         World::new(),

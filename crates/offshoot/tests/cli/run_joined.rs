@@ -9,7 +9,7 @@ use crate::model::{Model, hangs, says, talk};
 use crate::support::{Started, World};
 
 /// A lead that has sent one off and asks its model what next, which is silent
-/// until somebody says "Well?".
+/// until the message "Well?".
 fn busy() -> Model {
     Model::new(|asked| {
         let said = talk(asked);
@@ -47,7 +47,7 @@ fn ctrl_c_leaves_an_agent_that_was_at_work_before() {
 }
 
 #[test]
-fn s5_1_whoever_has_said_what_a_stopped_agent_did_not_read_is_told() {
+fn s5_1_an_unread_message_to_a_stopped_agent_is_reported() {
     let (world, model) = (World::new(), busy());
     let run = joined(&world, &model);
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);

@@ -1,4 +1,4 @@
-//! Keys: what is said if they are missing, and that nobody sees them.
+//! Keys: the errors without them, and that no output shows them.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ fn a_model_that_is_none_is_refused() {
 }
 
 #[test]
-fn whoever_goes_on_without_a_key_is_told_at_once() {
+fn continuing_without_a_key_is_refused_at_once() {
     let (world, model) = (World::new(), Model::saying(["one"]));
     model.done(&world, &["run", "--session", "s", "First."]);
     world.done(&["daemon", "stop"]);

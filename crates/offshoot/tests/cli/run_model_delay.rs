@@ -45,7 +45,7 @@ fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
 }
 
 #[test]
-fn s8_4_whoever_waits_at_the_gate_says_why_and_until_when() {
+fn s8_4_an_agent_at_the_gate_says_why_and_until_when() {
     let limit = |_: &_| ScriptedReply::status(429, &[("retry-after", "600")], &error("slow down"));
     let (world, model) = (World::new(), Model::new(limit));
     let mut run = Started::new(model.command(&world, &["run", "--session", "s", "Do it."]));

@@ -214,7 +214,7 @@ fn ctrl_c_at_a_question_stops_the_agents() {
 }
 
 #[test]
-fn whoever_ends_the_input_leaves_it_to_others() {
+fn the_end_of_input_leaves_a_request_open() {
     let (world, model) = (World::new(), family());
     let mut sitting = run(&world, &model);
     sitting.until(QUESTION);

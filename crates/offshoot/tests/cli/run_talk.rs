@@ -125,7 +125,7 @@ fn one_that_goes_on_for_a_child_of_the_lead_is_not_talked_to() {
     model.done(&world, &["run", "--session", "s", "Lead."]);
     model.done(&world, &["run", "--session", "t", "Other."]);
     let ants = world.json(&["--session", "s", "tasks", "show", "lead/ants"]);
-    // Its parent has ended, so whoever goes on for it stands at the top.
+    // Its parent has ended, so the task that continues it has no parent.
     world.done(&["--session", "s", "tasks", "send", ants["id"].as_str().unwrap(), "Again."]);
     let tasks = &world.json(&["--session", "s", "tasks", "ls", "--all"])["tasks"];
     assert_eq!(tasks.as_array().unwrap().len(), 3, "{tasks}");

@@ -36,14 +36,14 @@ fn words(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn s4_4_whoever_begins_a_session_at_the_same_time_speaks_to_the_same_agent() {
+fn s4_4_concurrent_first_runs_of_a_session_share_one_agent() {
     let (world, model) = (World::new(), Model::new(|_| says("Well.")));
     at_once(&world, &model, ["Four.", "One.", "Three.", "Two."]);
     assert_eq!(said_so_far(&world, &model), ["Four.", "Last.", "One.", "Three.", "Two."]);
 }
 
 #[test]
-fn s4_4_whoever_goes_on_at_the_same_time_goes_on_with_the_same_conversation() {
+fn s4_4_concurrent_runs_continue_one_conversation() {
     let (world, model) = (World::new(), Model::new(|_| says("Well.")));
     model.done(&world, &["run", "--session", "s", "First."]);
     at_once(&world, &model, ["Four.", "One.", "Three.", "Two."]);

@@ -58,7 +58,7 @@ fn a_command_that_runs_too_long_exits_with_124() {
 }
 
 #[test]
-fn a_command_that_somebody_cancels_exits_with_3() {
+fn a_command_cancelled_elsewhere_exits_with_3() {
     let world = World::new();
     let command = ["spawn", "--name", "it", "--", "sh", "-c", "echo up; exec sleep 1000"];
     let mut spawned = Started::new(world.command(&command));
@@ -218,7 +218,7 @@ fn a_mark_that_is_no_task_of_this_folder_is_no_parent() {
 }
 
 #[test]
-fn whoever_goes_leaves_the_command_running() {
+fn a_command_outlives_its_spawn() {
     use rustix::process::Signal;
     let world = World::new();
     for (name, signal) in [("a", Signal::TERM), ("b", Signal::HUP), ("c", Signal::KILL)] {

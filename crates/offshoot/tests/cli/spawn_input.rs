@@ -162,7 +162,7 @@ fn a_message_does_not_come_between_what_is_passed_on() {
 }
 
 #[test]
-fn whoever_goes_ends_the_input_and_leaves_the_command() {
+fn the_end_of_spawn_ends_the_input_and_not_the_command() {
     let world = World::new();
     let script = "echo up; cat >read; echo ended; sleep 1000";
     for (name, signal) in [("a", Signal::TERM), ("b", Signal::HUP), ("c", Signal::KILL)] {
@@ -202,7 +202,7 @@ fn input_and_a_restart_do_not_go_together() {
     assert!(said.err.contains("hint: use --no-stdin"), "{said:?}");
     std::fs::write(world.folder.path().join("file"), "x").unwrap();
     assert_eq!(run(&world, "offshoot spawn --restart on-crash -- cat <file").code, 2);
-    // A device is none that somebody means.
+    // A device is not meant as input.
     assert_eq!(world.run(&["spawn", "--restart", "on-crash", "--", "true"]).code, 0);
     // What is left alone is not read.
     let command = ["spawn", "--name", "a", "--restart", "on-crash", "--no-stdin", "--"];

@@ -1,4 +1,4 @@
-//! A data folder of one's own, and the program that works on it.
+//! A temporary data directory, and the program that uses it.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -12,12 +12,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// A data folder of one's own. Its daemon ends with it.
+/// A temporary data directory. Its daemon ends with it.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
 }
 
-/// What the program said, and how it ended.
+/// The output of the program and its exit code.
 #[derive(Debug)]
 pub(crate) struct ProgramOutput {
     pub(crate) out: String,
@@ -65,7 +65,7 @@ impl World {
         command.env("OFFSHOOT_DATA", self.data());
         command.env("XDG_RUNTIME_DIR", self.folder.path().join("run"));
         command.env("HOME", self.folder.path().join("home"));
-        // Nobody's own profiles, nor what he trusts.
+        // No profiles and trusted directories of the real user.
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
         command.env("XDG_STATE_HOME", self.folder.path().join("state"));
         command.env_remove("NO_COLOR");
@@ -73,15 +73,15 @@ impl World {
         command
     }
 
-    /// The same, and a hang-up is not ignored: whoever runs the tests may ignore
-    /// it, and what he starts would, too.
+    /// The same, with the default action of hang-up. The test process may ignore it,
+    /// and its children would inherit that.
     pub(crate) fn hearing(&self, args: &[&str]) -> Command {
         let mut command = self.other("env");
         command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_offshoot")]).args(args);
         command
     }
 
-    /// What the program says.
+    /// Runs a command.
     pub(crate) fn run(&self, args: &[&str]) -> ProgramOutput {
         ProgramOutput::of(self.command(args).output().unwrap())
     }
@@ -91,21 +91,21 @@ impl World {
         ProgramOutput::of(self.other("bash").args(["-c", line]).output().unwrap())
     }
 
-    /// What the program says that must do as asked.
+    /// The output of a command that must succeed.
     pub(crate) fn done(&self, args: &[&str]) -> String {
         let said = self.run(args);
         assert_eq!(said.code, 0, "{args:?}: {said:?}");
         said.out
     }
 
-    /// What the program answers in JSON.
+    /// The JSON output of a command.
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = std::iter::once("--json").chain(args.iter().copied()).collect();
         let said = self.run(&args);
         serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {said:?}"))
     }
 
-    /// Sends a shell script off under this name.
+    /// Spawns a shell script with this name.
     pub(crate) fn detach(&self, name: &str, script: &str) {
         let said = self.done(&["spawn", "--detach", "--name", name, "--", "sh", "-c", script]);
         assert_eq!(said, format!("{name}\n"));

@@ -100,7 +100,7 @@ fn output_that_is_read_later_is_shown_safely_unless_it_is_wanted_raw() {
 }
 
 #[test]
-fn whoever_sends_a_command_off_is_told_how_to_follow_it() {
+fn spawn_prints_how_to_follow_the_command() {
     let world = World::new();
     let command = ["--session", "work", "spawn", "--detach", "--name", "a b", "--", "true"];
     let seen = plain(&shown(world.command(&command), 120));

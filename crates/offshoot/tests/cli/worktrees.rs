@@ -94,7 +94,7 @@ fn s9_2_what_a_dead_child_left_goes_unless_it_would_be_lost() {
     next_daemon(&world, || tells("worktrees with nothing in them were removed"));
     assert!(!clean.exists());
     assert_eq!(std::fs::read_to_string(changed.join("new.txt")).unwrap(), "work");
-    assert!(clean.with_extension("json").exists(), "somebody may go on for it");
+    assert!(clean.with_extension("json").exists(), "a task may continue it");
 
     // Nobody can when the record is gone.
     done(&world, &["sessions", "rm", "s"]);

@@ -11,7 +11,7 @@ use tokio::net::UnixStream;
 use crate::support::{World, hello, status};
 
 #[tokio::test]
-async fn nobody_but_the_user_can_come_near_the_socket() {
+async fn only_the_user_can_reach_the_socket() {
     let world = World::new();
     status(&world.client()).await;
     let socket = world.socket();
@@ -22,7 +22,7 @@ async fn nobody_but_the_user_can_come_near_the_socket() {
 }
 
 #[tokio::test]
-async fn what_does_not_greet_is_turned_away_and_disturbs_nobody() {
+async fn a_connection_without_greeting_is_refused() {
     let world = World::new();
     let client = world.client();
     let before = status(&client).await.pid;
@@ -132,7 +132,7 @@ async fn an_embedding_program_that_holds_the_folder_is_named() {
     let Err(Error::Locked { holder, .. }) = &refused else { panic!("{refused:?}") };
     assert!(holder.contains(&format!("process {}", std::process::id())), "{holder}");
     let said = refused.unwrap_err().to_string();
-    assert!(said.contains("serves nobody") && said.contains("--data"), "{said}");
+    assert!(said.contains("does not answer") && said.contains("--data"), "{said}");
     store.close(std::time::Duration::from_secs(5)).await.unwrap();
     status(&world.client()).await;
 }

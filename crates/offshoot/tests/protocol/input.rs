@@ -52,7 +52,7 @@ async fn input_goes_through_piece_by_piece_and_its_end_is_told() {
 }
 
 #[tokio::test]
-async fn whoever_stays_only_to_pass_input_on_is_told_of_the_end_alone() {
+async fn a_spawn_that_only_passes_input_gets_only_the_end() {
     let world = World::new();
     let client = world.client();
     let spawn = Spawn { attachment: Attachment::Detached, ..fed("cat") };
@@ -85,7 +85,7 @@ async fn an_input_that_breaks_off_ends_and_the_command_goes_on() {
 }
 
 #[tokio::test]
-async fn a_request_amid_input_closes_the_connection_and_disturbs_nobody() {
+async fn a_request_amid_input_closes_only_its_connection() {
     let world = World::new();
     let client = world.client();
     let before = status(&client).await.pid;

@@ -11,7 +11,7 @@ use offshoot_client::wire::{
 use offshoot_client::{Client, Connection, DaemonDir, Start};
 use tempfile::TempDir;
 
-/// A data folder of one's own. Its daemon ends with it.
+/// A temporary data directory. Its daemon ends with it.
 pub(crate) struct World {
     folder: TempDir,
 }
@@ -120,7 +120,7 @@ pub(crate) fn tail(task: &str) -> Request {
     })
 }
 
-/// A shell script to be sent off.
+/// A shell script to spawn.
 pub(crate) fn script(script: &str) -> Spawn {
     Spawn {
         session: "main".into(),

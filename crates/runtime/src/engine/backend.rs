@@ -1,6 +1,7 @@
 //! Backends: what executes a kind of task.
 
 use std::fmt;
+use std::sync::Arc;
 
 use offshoot_core::{Capabilities, Message, Recovery, Task};
 
@@ -13,6 +14,15 @@ use crate::environment::BoxFuture;
 pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// The capabilities of tasks of this kind. A spawn that needs more is refused.
     fn capabilities(&self) -> Capabilities;
+
+    /// A one-line description of the agents of this kind, if tasks of this kind are
+    /// agents that other agents can spawn.
+    ///
+    /// The input of such a task is the brief of an agent. The backend enforces the
+    /// permissions and the budget in it.
+    fn agent_description(&self) -> Option<&str> {
+        None
+    }
 
     /// What happens to a task of this kind whose worker dies.
     fn recovery(&self) -> Recovery;
@@ -68,6 +78,12 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// The text of a finished task of this kind for its owner, with at most `allowance`
+    /// scalars of the result. The default is [`digest`](offshoot_core::digest).
+    fn digest(&self, _task: &Task, _allowance: usize) -> Option<String> {
+        None
+    }
+
     /// Resolves once the task lacks nothing.
     fn ready(&self, _task: &Task) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))
@@ -81,6 +97,17 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
     fn reconcile(&self, _task: &Task) -> BoxFuture<ReconcileResult> {
         Box::pin(std::future::ready(ReconcileResult::ByPolicy))
     }
+}
+
+/// A kind of task whose backend declares itself an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentKind {
+    /// The kind.
+    pub kind: Arc<str>,
+    /// The backend's [`Backend::agent_description`].
+    pub description: String,
+    /// The backend's [`Backend::capabilities`].
+    pub capabilities: Capabilities,
 }
 
 /// Whether a task still reads messages.

@@ -152,10 +152,10 @@ const UNNAMED_FILE: u64 = 0o20_000_000;
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 
 /// The limit on real-time computation, by which a task's processes are known.
-const BRANDED: u64 = 15;
+const MARKED_LIMIT: u64 = 15;
 
-/// Bits of a mode that lend the rights of a file's user, or its group's, to
-/// whoever executes it.
+/// Bits of a mode that lend the rights of a file's user, or its group's, to a process
+/// that executes it.
 const LENDING: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
 /// Whether there is a filter for this processor.
@@ -220,12 +220,12 @@ fn refused() -> Result<Refused, BackendError> {
     }
     // Nor are the limits of others its own to set.
     let sets = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
-    calls.insert(libc::SYS_setrlimit, vec![rule([is(0, BRANDED)])?]);
+    calls.insert(libc::SYS_setrlimit, vec![rule([is(0, MARKED_LIMIT)])?]);
     calls.insert(
         libc::SYS_prlimit64,
-        vec![rule([is(1, BRANDED), sets()])?, rule([is_not(0, 0), sets()])?],
+        vec![rule([is(1, MARKED_LIMIT), sets()])?, rule([is_not(0, 0), sets()])?],
     );
-    // Whoever is root in a world of its own asks the kernel for more.
+    // A process that is root in a namespace of its own can ask more of the kernel.
     let own_users = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         calls.insert(call, vec![rule([masked(0, (own_users, own_users))])?]);

@@ -97,7 +97,7 @@ fn let_go() -> io::Result<()> {
 }
 
 fn end_as(status: io::Result<ExitStatus>) -> ! {
-    let Ok(status) = status else { std::process::exit(crate::helper::NOT_EXECUTED) };
+    let Ok(status) = status else { std::process::exit(crate::confinement::NOT_EXECUTED) };
     if let Some(number) = status.signal() {
         if let Ok(signal) = Signal::try_from(number) {
             die_by(signal);

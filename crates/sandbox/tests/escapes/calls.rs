@@ -1,6 +1,6 @@
 //! System calls, tried by their numbers.
 
-use crate::support::{grounds, said};
+use crate::support::{said, workspaces};
 
 /// Makes each call and prints the number of its error.
 const CALLER: &str = "import ctypes, sys
@@ -141,8 +141,8 @@ fn results(tried: &[(&str, i64, &str)], short: i64) -> Vec<Vec<(String, String)>
     let numbers: Vec<_> =
         tried.iter().map(|(_, call, args)| format!("{},{args}", call | short)).collect();
     let args = ["-c", CALLER, &numbers.join(";")];
-    let results = grounds().into_iter().map(|ground| {
-        let (free, held) = (ground.free("python3", &args), ground.confined("python3", &args));
+    let results = workspaces().into_iter().map(|workspace| {
+        let (free, held) = (workspace.free("python3", &args), workspace.confined("python3", &args));
         assert!(free.status.success() && held.status.success(), "{free:?} {held:?}");
         let pairs = said(&free).lines().map(str::to_owned).collect::<Vec<_>>();
         let pairs: Vec<_> = pairs.into_iter().zip(said(&held).lines().map(str::to_owned)).collect();
@@ -241,12 +241,12 @@ fn a_world_with_users_of_its_own_is_refused() {
 
 #[test]
 fn a_file_cannot_be_made_to_lend_rights() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         for mode in ["u+s", "g+s", "4755", "6711"] {
             let script = format!("rm -f f && cp own f && chmod 755 f && echo on && chmod {mode} f");
-            let free = ground.free("sh", &["-c", &script]);
+            let free = workspace.free("sh", &["-c", &script]);
             assert!(free.status.success(), "{mode}: {free:?}");
-            let held = ground.confined("sh", &["-c", &script]);
+            let held = workspace.confined("sh", &["-c", &script]);
             assert_eq!((said(&held).as_str(), held.status.code()), ("on", Some(1)), "{mode}");
         }
         let script = "import os
@@ -257,14 +257,14 @@ except OSError as error:
     print(error.errno)
 else:
     print(oct(os.stat('made').st_mode))";
-        assert_eq!(said(&ground.confined("python3", &["-c", script])), EPERM);
-        assert_eq!(said(&ground.free("python3", &["-c", script])), "0o104755");
+        assert_eq!(said(&workspace.confined("python3", &["-c", script])), EPERM);
+        assert_eq!(said(&workspace.free("python3", &["-c", script])), "0o104755");
     }
 }
 
 #[test]
 fn root_has_no_more_than_its_say_over_files() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         let sets = |output| {
             let status = said(&output);
             let sets = status.lines().filter_map(|line| {
@@ -275,13 +275,13 @@ fn root_has_no_more_than_its_say_over_files() {
             sets.filter(|(name, _)| name != "CapBnd").collect::<Vec<_>>()
         };
         let script = ["-c", "cat /proc/self/status"];
-        let free = sets(ground.free("sh", &script));
-        let held = sets(ground.confined("sh", &script));
+        let free = sets(workspace.free("sh", &script));
+        let held = sets(workspace.confined("sh", &script));
         assert_eq!(held.len(), 4);
         // Owners and modes, users, signals to its own, low ports.
         let kept: u64 = [0, 1, 3, 4, 5, 6, 7, 10].iter().map(|bit| 1 << bit).sum();
         assert!(held.iter().all(|(_, set)| set & !kept == 0), "{held:x?}");
-        if ground.is_root() {
+        if workspace.is_root() {
             assert!(free.iter().any(|(_, set)| set & !kept != 0), "there was more: {free:x?}");
         }
     }

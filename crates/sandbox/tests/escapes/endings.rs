@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::support::{Confined, Ground, found, grounds, grounds_of, said};
+use crate::support::{Confined, TestWorkspace, found, said, workspaces, workspaces_of};
 
 /// A script that runs, and leads a group.
 struct Running {
@@ -16,9 +16,9 @@ struct Running {
 }
 
 impl Running {
-    fn of(ground: &Ground, script: &str) -> Self {
-        let command = ground.usual().command(&ground.helper(), found("env"));
-        let mut command = ground.prepared(command);
+    fn of(workspace: &TestWorkspace, script: &str) -> Self {
+        let command = workspace.usual().command(&workspace.helper(), found("env"));
+        let mut command = workspace.prepared(command);
         // A shell cannot trap what the starter of the tests ignores, as nohup does.
         command.args(["--default-signal", "sh", "-c", script]).process_group(0);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -66,10 +66,10 @@ impl Drop for Running {
 
 #[test]
 fn an_exit_status_is_passed_on_as_it_is() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         // All of them in one go would need a namespace in a namespace.
         for code in [0, 1, 2, 7, 126, 127, 128, 137, 143, 254, 255] {
-            let done = ground.confined("sh", &["-c", &format!("exit {code}")]);
+            let done = workspace.confined("sh", &["-c", &format!("exit {code}")]);
             assert_eq!(done.status.code(), Some(code), "{done:?}");
         }
     }
@@ -77,7 +77,7 @@ fn an_exit_status_is_passed_on_as_it_is() {
 
 #[test]
 fn a_death_by_a_signal_is_passed_on_as_it_is() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         // All that end a process, but for those in real time.
         let ends = (1..=31).filter(|signal| ![17, 18, 19, 20, 21, 22, 23, 28].contains(signal));
         for signal in ends {
@@ -87,7 +87,7 @@ fn a_death_by_a_signal_is_passed_on_as_it_is() {
 if {signal} != 9: signal.signal({signal}, signal.SIG_DFL)
 os.kill(os.getpid(), {signal})"
             );
-            let done = ground.confined("python3", &["-c", &script]);
+            let done = workspace.confined("python3", &["-c", &script]);
             assert_eq!(done.status.signal(), Some(signal), "{done:?}");
             assert!(!done.status.core_dumped(), "{done:?}");
         }
@@ -100,8 +100,8 @@ fn signals_reach_the_program_by_the_leader_and_by_its_group() {
             trap \"echo $name\" $name; done
         trap 'echo end; exit 9' PIPE
         echo on; while :; do read line; done";
-    for ground in grounds() {
-        let mut program = Running::of(&ground, &script.replace("read line", "sleep 0.01"));
+    for workspace in workspaces() {
+        let mut program = Running::of(&workspace, &script.replace("read line", "sleep 0.01"));
         assert_eq!(program.line(), "on");
         let leader = program.leader();
         let each = [
@@ -128,8 +128,8 @@ fn signals_reach_the_program_by_the_leader_and_by_its_group() {
 
 #[test]
 fn a_signal_to_the_group_ends_what_the_program_started() {
-    for ground in grounds() {
-        let mut program = Running::of(&ground, "sleep 1000 & sleep 1000 & echo on; wait");
+    for workspace in workspaces() {
+        let mut program = Running::of(&workspace, "sleep 1000 & sleep 1000 & echo on; wait");
         assert_eq!(program.line(), "on");
         kill_process_group(program.leader(), Signal::TERM).unwrap();
         assert_eq!(program.status().signal(), Some(15));
@@ -143,8 +143,8 @@ const SPREADS: &str = "trap '' TERM; sleep 1000 & setsid sleep 1000 &
 
 #[test]
 fn killing_the_leader_kills_everything() {
-    for ground in grounds_of(Confined::Namespaces) {
-        let mut program = Running::of(&ground, SPREADS);
+    for workspace in workspaces_of(Confined::Namespaces) {
+        let mut program = Running::of(&workspace, SPREADS);
         assert_eq!(program.line(), "on");
         kill_process(program.leader(), Signal::KILL).unwrap();
         assert_eq!(program.status().signal(), Some(9));
@@ -154,8 +154,8 @@ fn killing_the_leader_kills_everything() {
 
 #[test]
 fn killing_process_1_kills_everything_and_is_seen() {
-    for ground in grounds_of(Confined::Namespaces) {
-        let mut program = Running::of(&ground, SPREADS);
+    for workspace in workspaces_of(Confined::Namespaces) {
+        let mut program = Running::of(&workspace, SPREADS);
         assert_eq!(program.line(), "on");
         // To wait closes it, and the program could end by itself.
         let _input = program.child.stdin.take();
@@ -168,20 +168,20 @@ fn killing_process_1_kills_everything_and_is_seen() {
 
 #[test]
 fn what_a_program_leaves_running_runs_on_until_it_is_ended() {
-    for ground in grounds_of(Confined::Namespaces) {
+    for workspace in workspaces_of(Confined::Namespaces) {
         // Two pipes: what opens one again may meet the writer of before, and read its end.
         let script = "mkfifo left last; (setsid sh -c 'trap \"echo asked; exit\" TERM; echo here
             read line < left; echo $line; read line < last' &); read line; exit 3";
-        let mut program = Running::of(&ground, script);
+        let mut program = Running::of(&workspace, script);
         assert_eq!(program.line(), "here");
         let init = program.init();
         drop(program.child.stdin.take());
         assert_eq!(program.status().code(), Some(3));
-        std::fs::write(ground.path("work/left"), "still\n").unwrap();
+        std::fs::write(workspace.path("work/left"), "still\n").unwrap();
         assert_eq!(program.line(), "still");
         // It ends, and process 1 after it: that has its output no more than others.
         let held = rustix::process::pidfd_open(init, rustix::process::PidfdFlags::empty());
-        std::fs::write(ground.path("work/last"), "end\n").unwrap();
+        std::fs::write(workspace.path("work/last"), "end\n").unwrap();
         assert_eq!(program.rest(), "");
         if let Ok(held) = held {
             let mut gone = [rustix::event::PollFd::new(&held, rustix::event::PollFlags::IN)];
@@ -192,11 +192,11 @@ fn what_a_program_leaves_running_runs_on_until_it_is_ended() {
 
 #[test]
 fn process_1_does_not_end_at_the_program_s_word() {
-    for ground in grounds_of(Confined::Namespaces) {
+    for workspace in workspaces_of(Confined::Namespaces) {
         let script = "for name in TERM INT HUP USR1 CHLD KILL STOP; do kill -$name 1; done
             cat /proc/1/environ; cat /proc/1/fd/0; ls /proc/1/root/; cat /proc/1/status | grep CapEff
             exit 4";
-        let done = ground.confined("sh", &["-c", script]);
+        let done = workspace.confined("sh", &["-c", script]);
         assert_eq!(done.status.code(), Some(4), "{done:?}");
         assert_eq!(said(&done), "CapEff:\t0000000000000000", "{done:?}");
     }
@@ -204,20 +204,20 @@ fn process_1_does_not_end_at_the_program_s_word() {
 
 #[test]
 fn orphans_are_reaped() {
-    for ground in grounds_of(Confined::Namespaces) {
+    for workspace in workspaces_of(Confined::Namespaces) {
         let script = "for i in 1 2 3 4 5 6 7 8 9; do (sh -c 'sh -c : &' &); done
             until test $(ls /proc | grep -c '^[0-9]') -le 4; do :; done; cat /proc/*/stat | grep -c ' Z '";
-        let done = ground.confined("sh", &["-c", script]);
+        let done = workspace.confined("sh", &["-c", script]);
         assert_eq!(said(&done), "0", "{done:?}");
     }
 }
 
 #[test]
 fn commands_one_after_another_leave_nothing() {
-    for ground in grounds_of(Confined::Namespaces) {
+    for workspace in workspaces_of(Confined::Namespaces) {
         let mut inits = Vec::new();
         for _ in 0..20 {
-            let mut program = Running::of(&ground, "echo on; read line");
+            let mut program = Running::of(&workspace, "echo on; read line");
             assert_eq!(program.line(), "on");
             inits.push(program.init());
             drop(program.child.stdin.take());

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{Ground, found, grounds, said};
+use crate::support::{TestWorkspace, found, said, workspaces};
 
 /// Makes one of each, prints their numbers, and removes them at the end of input.
 const MAKES: &str = "import ctypes, sys
@@ -39,8 +39,8 @@ if opened >= 0:
 struct Made(Child, Vec<String>);
 
 impl Made {
-    fn by(ground: &Ground) -> Self {
-        let mut command = ground.prepared(Command::new(found("python3")));
+    fn by(workspace: &TestWorkspace) -> Self {
+        let mut command = workspace.prepared(Command::new(found("python3")));
         command.args(["-c", MAKES]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -58,15 +58,15 @@ impl Drop for Made {
 
 #[test]
 fn memory_queues_and_semaphores_of_others_are_not_reached() {
-    for ground in grounds() {
-        let made = Made::by(&ground);
+    for workspace in workspaces() {
+        let made = Made::by(&workspace);
         assert_eq!(made.1.len(), 3);
         let numbers: Vec<_> = made.1.iter().map(String::as_str).collect();
         let args = [&["-c", REACHES], numbers.as_slice()].concat();
-        let free = ground.free("python3", &args);
+        let free = workspace.free("python3", &args);
         let reached = said(&free);
         assert!(reached.starts_with("memory hush\nqueue\nsemaphore"), "{free:?}");
-        let held = ground.confined("python3", &args);
+        let held = workspace.confined("python3", &args);
         let (held, done) = (said(&held), held);
         assert!(!held.contains("hush") && !held.contains("semaphore"), "{done:?}");
         assert!(!held.lines().any(|line| line == "queue"), "{done:?}");

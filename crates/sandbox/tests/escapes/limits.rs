@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use offshoot_sandbox::ResourceLimits;
 
-use crate::support::{found, grounds, said};
+use crate::support::{found, said, workspaces};
 
 /// The soft and the hard limit of these names, as `/proc/self/limits` has them.
 fn limits(text: &str, name: &str) -> (String, String) {
@@ -16,9 +16,9 @@ fn limits(text: &str, name: &str) -> (String, String) {
 
 #[test]
 fn a_confined_program_has_limits_of_its_own() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         let show = ["/proc/self/limits"];
-        let (free, held) = (ground.free("cat", &show), ground.confined("cat", &show));
+        let (free, held) = (workspace.free("cat", &show), workspace.confined("cat", &show));
         let (free, held) = (said(&free), said(&held));
         for name in ["Max processes", "Max data size"] {
             assert_ne!(limits(&held, name).0, limits(&free, name).0, "{name}: {free} {held}");
@@ -26,27 +26,27 @@ fn a_confined_program_has_limits_of_its_own() {
         assert_eq!(limits(&held, "Max core file size"), ("0".into(), "0".into()));
         let files: u64 = limits(&held, "Max open files").1.parse().unwrap();
         assert!(files <= 65_536, "{held}");
-        let score = ground.confined("cat", &["/proc/self/oom_score_adj"]);
+        let score = workspace.confined("cat", &["/proc/self/oom_score_adj"]);
         assert!(said(&score).parse::<i32>().unwrap() >= 500, "{score:?}");
     }
 }
 
 #[test]
 fn limits_that_are_set_hold_and_cannot_be_lifted() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         let limits = ResourceLimits::default().memory(256 << 20).open_files(64);
-        let by = ground.usual().limited(limits.initial_open_files(Some(32)));
+        let by = workspace.usual().limited(limits.initial_open_files(Some(32)));
         let script = "ulimit -n; ulimit -d; ulimit -Hn 128; ulimit -Sn 64 && ulimit -n
             ulimit -d unlimited || echo kept";
-        let done = ground.confined_by(&by, "sh", &["-c", script]);
+        let done = workspace.confined_by(&by, "sh", &["-c", script]);
         assert_eq!(said(&done), "32\n262144\n64\nkept", "{done:?}");
         let grow = "bytearray(512 << 20); print('grown')";
-        let grown = ground.confined_by(&by, "python3", &["-c", grow]);
+        let grown = workspace.confined_by(&by, "python3", &["-c", grow]);
         assert!(String::from_utf8_lossy(&grown.stderr).contains("MemoryError"), "{grown:?}");
-        assert_eq!(said(&ground.confined("python3", &["-c", grow])), "grown");
+        assert_eq!(said(&workspace.confined("python3", &["-c", grow])), "grown");
         let reserves =
             "import mmap; mmap.mmap(-1, 512 << 20, prot=mmap.PROT_READ); print('reserved')";
-        let reserved = ground.confined_by(&by, "python3", &["-c", reserves]);
+        let reserved = workspace.confined_by(&by, "python3", &["-c", reserves]);
         assert_eq!(said(&reserved), "reserved", "what is not written to is not counted");
     }
 }
@@ -54,8 +54,8 @@ fn limits_that_are_set_hold_and_cannot_be_lifted() {
 #[test]
 fn a_fork_bomb_leaves_the_user_processes_to_start() {
     // Root is not held to a number of processes.
-    for ground in grounds().iter().filter(|ground| !ground.is_root()) {
-        let by = ground.usual().limited(ResourceLimits::default().processes(40));
+    for workspace in workspaces().iter().filter(|workspace| !workspace.is_root()) {
+        let by = workspace.usual().limited(ResourceLimits::default().processes(40));
         let load = std::fs::read_to_string("/proc/loadavg").unwrap();
         let tasks = load.split_whitespace().nth(3).unwrap().split('/').nth(1).unwrap();
         let most: u64 = tasks.parse::<u64>().unwrap() + 400;
@@ -73,7 +73,7 @@ except OSError as error:
 print(refused)
 print(children, flush=True)
 sys.stdin.read()";
-        let mut command = ground.prepared(by.command(&ground.helper(), found("python3")));
+        let mut command = workspace.prepared(by.command(&workspace.helper(), found("python3")));
         command.args(["-c", bomb, &most.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -82,7 +82,7 @@ sys.stdin.read()";
         assert_eq!(lines[0], "11", "it is refused more: {lines:?}");
         let children: u64 = lines[1].parse().unwrap();
         assert!(children < most, "{children}");
-        let free = ground.free("sh", &["-c", "(echo yes) | cat"]);
+        let free = workspace.free("sh", &["-c", "(echo yes) | cat"]);
         assert_eq!(said(&free), "yes", "the same user outside still starts processes");
         drop(child.stdin.take());
         child.wait().unwrap();
@@ -91,9 +91,9 @@ sys.stdin.read()";
 
 #[test]
 fn confined_programs_leave_a_quarter_of_the_processes_of_their_user() {
-    for ground in grounds() {
-        let inner = ground.usual().command(&ground.helper(), found("cat"));
-        let mut command = ground.prepared(Command::new("/bin/bash"));
+    for workspace in workspaces() {
+        let inner = workspace.usual().command(&workspace.helper(), found("cat"));
+        let mut command = workspace.prepared(Command::new("/bin/bash"));
         command.args(["-c", "ulimit -u 2000 && exec \"$@\"", "bash"]).arg(inner.get_program());
         let done = command.args(inner.get_args()).arg("/proc/self/limits").output().unwrap();
         let held = said(&done);

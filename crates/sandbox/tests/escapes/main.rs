@@ -1,4 +1,4 @@
-//! What a confined program tries in vain. Each deed is first done by a process
+//! What a confined program tries in vain. Each operation is first done by a process
 //! that is not confined, so that nothing is refused merely because it does not
 //! work.
 

@@ -8,20 +8,20 @@ use std::process::{Command, Stdio};
 
 use offshoot_sandbox::{Confinement, ResourceLimits};
 
-use crate::support::{Confined, Ground, complained, found, grounds_of, said};
+use crate::support::{Confined, TestWorkspace, complained, found, said, workspaces_of};
 
 /// Runs a confined Python script. Returns the lines that it printed.
-fn printed(ground: &Ground, script: &str, args: &[&str]) -> Vec<String> {
+fn printed(workspace: &TestWorkspace, script: &str, args: &[&str]) -> Vec<String> {
     let args = [&["-c", script], args].concat();
-    let done = ground.confined("python3", &args);
+    let done = workspace.confined("python3", &args);
     assert!(done.status.success(), "{done:?}");
     said(&done).lines().map(str::to_owned).collect()
 }
 
 /// Does this with namespaces and without.
-fn on_each(check: impl Fn(&Ground)) {
+fn on_each(check: impl Fn(&TestWorkspace)) {
     for confined in [Confined::Namespaces, Confined::Floor] {
-        grounds_of(confined).iter().for_each(&check);
+        workspaces_of(confined).iter().for_each(&check);
     }
 }
 
@@ -42,18 +42,18 @@ for way, change in ways.items():
 
 #[test]
 fn modes_owners_and_times_outside_are_kept() {
-    on_each(|ground| {
-        let file = ground.path("held/file");
+    on_each(|workspace| {
+        let file = workspace.path("held/file");
         let before = file.metadata().unwrap();
-        let changed = printed(ground, CHANGES, &[file.to_str().unwrap()]);
+        let changed = printed(workspace, CHANGES, &[file.to_str().unwrap()]);
         let after = file.metadata().unwrap();
         let kept = (before.mtime(), before.permissions().mode(), before.uid(), before.ctime_nsec())
             == (after.mtime(), after.permissions().mode(), after.uid(), after.ctime_nsec());
-        match ground.is_apart() {
+        match workspace.is_apart() {
             true => assert!(changed.is_empty() && kept, "{changed:?}"),
             false => assert!(changed.len() == 3 && !kept, "without: {changed:?}"),
         }
-        let own = printed(ground, CHANGES, &["own"]);
+        let own = printed(workspace, CHANGES, &["own"]);
         assert_eq!(own.len(), 3, "its own it may change: {own:?}");
     });
 }
@@ -84,25 +84,25 @@ for way, see in ways.items():
 
 #[test]
 fn names_sizes_links_and_changes_of_what_is_hidden_are_not_seen() {
-    on_each(|ground| {
-        std::os::unix::fs::symlink("/somewhere", ground.path("data/link")).unwrap();
-        std::fs::write(ground.path("near/token"), "hush!!").unwrap();
-        ground.own_all();
-        let hidden = [ground.path("data"), ground.path("near/token")];
-        let by = Confinement::new([ground.path("work")], hidden).unwrap();
-        let (folder, file) = (ground.text("data"), ground.text("near/token"));
-        let done = ground.confined_by(&by, "python3", &["-c", SEES, &folder, &file]);
+    on_each(|workspace| {
+        std::os::unix::fs::symlink("/somewhere", workspace.path("data/link")).unwrap();
+        std::fs::write(workspace.path("near/token"), "hush!!").unwrap();
+        workspace.own_all();
+        let hidden = [workspace.path("data"), workspace.path("near/token")];
+        let by = Confinement::new([workspace.path("work")], hidden).unwrap();
+        let (folder, file) = (workspace.text("data"), workspace.text("near/token"));
+        let done = workspace.confined_by(&by, "python3", &["-c", SEES, &folder, &file]);
         assert!(done.status.success(), "{done:?}");
-        let expected = if ground.is_apart() { 0 } else { 5 };
+        let expected = if workspace.is_apart() { 0 } else { 5 };
         assert_eq!(said(&done).lines().count(), expected, "{done:?}");
-        assert_eq!(std::fs::read(ground.path("near/token")).unwrap(), b"hush!!");
+        assert_eq!(std::fs::read(workspace.path("near/token")).unwrap(), b"hush!!");
     });
 }
 
 #[test]
 fn other_processes_are_not_seen() {
-    on_each(|ground| {
-        let mut sleep = ground.prepared(Command::new(found("sleep")));
+    on_each(|workspace| {
+        let mut sleep = workspace.prepared(Command::new(found("sleep")));
         let mut other = sleep.arg("4242424").spawn().unwrap();
         let script = "import os
 for name in filter(str.isdigit, os.listdir('/proc')):
@@ -110,11 +110,11 @@ for name in filter(str.isdigit, os.listdir('/proc')):
         print(open('/proc/%s/cmdline' % name).read().split(chr(0))[:2])
     except OSError:
         pass";
-        let seen = printed(ground, script, &[]);
+        let seen = printed(workspace, script, &[]);
         let sees = seen.iter().any(|line| line.contains("4242424"));
-        assert_eq!(sees, !ground.is_apart(), "{seen:?}");
+        assert_eq!(sees, !workspace.is_apart(), "{seen:?}");
         // Process 1 and itself.
-        assert!(!ground.is_apart() || seen.len() == 2, "{seen:?}");
+        assert!(!workspace.is_apart() || seen.len() == 2, "{seen:?}");
         other.kill().unwrap();
         other.wait().unwrap();
     });
@@ -122,11 +122,11 @@ for name in filter(str.isdigit, os.listdir('/proc')):
 
 #[test]
 fn a_program_has_the_processes_that_it_may_have_and_no_more() {
-    on_each(|ground| {
-        if ground.is_root() {
+    on_each(|workspace| {
+        if workspace.is_root() {
             return;
         }
-        let by = ground.usual().limited(ResourceLimits::default().processes(20));
+        let by = workspace.usual().limited(ResourceLimits::default().processes(20));
         let script = "import os, sys
 children = 0
 reads, writes = os.pipe()
@@ -140,41 +140,41 @@ try:
 except OSError:
     pass
 print(children)";
-        let done = ground.confined_by(&by, "python3", &["-c", script]);
-        let expected = if ground.is_apart() { "19" } else { "40" };
+        let done = workspace.confined_by(&by, "python3", &["-c", script]);
+        let expected = if workspace.is_apart() { "19" } else { "40" };
         assert_eq!(said(&done), expected, "and itself: {done:?}");
     });
 }
 
 #[test]
 fn ids_devices_and_memory_of_all_are_as_before() {
-    on_each(|ground| {
+    on_each(|workspace| {
         let script = "id -u && id -g && stat -c '%u %g' own && readlink /proc/self && echo $$
             test -w /dev/null && test -d /dev/shm && echo there";
-        let done = ground.confined("sh", &["-c", script]);
+        let done = workspace.confined("sh", &["-c", script]);
         let told = said(&done);
         let lines: Vec<_> = told.lines().collect();
-        let id = if ground.is_root() { "0" } else { "65534" };
+        let id = if workspace.is_root() { "0" } else { "65534" };
         assert_eq!(lines[..3], [id, id, &format!("{id} {id}")], "{done:?}");
         assert_eq!(lines.last(), Some(&"there"), "{done:?}");
-        assert_eq!(lines[4] == "2", ground.is_apart(), "{done:?}");
-        if ground.is_root() {
+        assert_eq!(lines[4] == "2", workspace.is_apart(), "{done:?}");
+        if workspace.is_root() {
             let script = "chown 1234:5678 own && stat -c '%u %g' own && chown 0:0 own &&
                 setpriv --reuid 77 --regid 78 --groups 79 sh -c 'id -u; id -g; id -G'";
-            let done = ground.confined("sh", &["-c", script]);
+            let done = workspace.confined("sh", &["-c", script]);
             assert_eq!(said(&done), "1234 5678\n77\n78\n78 79", "{done:?}");
             let port = "import socket; socket.socket().bind(('127.0.0.1', 1)); print('bound')";
-            assert_eq!(said(&ground.confined("python3", &["-c", port])), "bound");
+            assert_eq!(said(&workspace.confined("python3", &["-c", port])), "bound");
         }
     });
 }
 
 #[test]
 fn a_mount_outside_keeps_what_it_refuses() {
-    for ground in grounds_of(Confined::Namespaces) {
+    for workspace in workspaces_of(Confined::Namespaces) {
         let list = "cut -d' ' -f5,6 /proc/self/mountinfo";
-        let free = said(&ground.free("sh", &["-c", list]));
-        let held = said(&ground.confined("sh", &["-c", list]));
+        let free = said(&workspace.free("sh", &["-c", list]));
+        let held = said(&workspace.confined("sh", &["-c", list]));
         for line in free.lines() {
             let (point, options) = line.split_once(' ').unwrap();
             let now = held.lines().rev().filter_map(|line| line.split_once(' '));
@@ -194,11 +194,11 @@ fn a_mount_outside_keeps_what_it_refuses() {
 
 #[test]
 fn without_namespaces_the_rest_holds() {
-    for ground in grounds_of(Confined::Floor) {
+    for workspace in workspaces_of(Confined::Floor) {
         let here = |name: &str| std::fs::read_link(format!("/proc/self/ns/{name}")).unwrap();
         let script = "for name in user mnt pid ipc; do readlink /proc/self/ns/$name; done
             echo x > ../held/file || echo kept";
-        let told = said(&ground.confined("sh", &["-c", script]));
+        let told = said(&workspace.confined("sh", &["-c", script]));
         let lines: Vec<_> = told.lines().collect();
         for (name, line) in ["user", "mnt", "pid", "ipc"].iter().zip(&lines) {
             assert_eq!(here(name), Path::new(line));
@@ -209,25 +209,25 @@ fn without_namespaces_the_rest_holds() {
 
 #[test]
 fn a_step_that_fails_is_named_and_nothing_is_executed() {
-    for ground in grounds_of(Confined::Namespaces) {
+    for workspace in workspaces_of(Confined::Namespaces) {
         // Within a confinement there are no namespaces to be made.
-        let inner = ground.usual().command(&ground.helper(), found("touch"));
+        let inner = workspace.usual().command(&workspace.helper(), found("touch"));
         let mut args: Vec<_> = inner.get_args().map(|arg| arg.to_str().unwrap()).collect();
         args.push("executed");
-        let by = Confinement::new([ground.path("work")], [""; 0]).unwrap();
-        let tried = ground.confined_by(&by, &ground.deeds(), &args);
+        let by = Confinement::new([workspace.path("work")], [""; 0]).unwrap();
+        let tried = workspace.confined_by(&by, &workspace.operations(), &args);
         assert_eq!(tried.status.code(), Some(126), "{tried:?}");
         let why = complained(&tried);
         assert!(why.contains("namespaces: ") && why.lines().count() == 1, "{why}");
-        assert!(!ground.path("work/executed").exists());
+        assert!(!workspace.path("work/executed").exists());
     }
 }
 
 #[test]
 fn a_stream_that_the_program_closes_is_closed() {
-    on_each(|ground| {
-        let command = ground.usual().command(&ground.helper(), found("sh"));
-        let mut command = ground.prepared(command);
+    on_each(|workspace| {
+        let command = workspace.usual().command(&workspace.helper(), found("sh"));
+        let mut command = workspace.prepared(command);
         let script = "echo on; exec >&- 2>&-; read line <&0; exit 5";
         let command = command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -243,10 +243,10 @@ fn a_stream_that_the_program_closes_is_closed() {
 
 #[test]
 fn the_working_directory_may_be_elsewhere() {
-    on_each(|ground| {
-        let command = ground.usual().command(&ground.helper(), found("sh"));
-        let mut command = ground.prepared(command);
-        let near = ground.path("near");
+    on_each(|workspace| {
+        let command = workspace.usual().command(&workspace.helper(), found("sh"));
+        let mut command = workspace.prepared(command);
+        let near = workspace.path("near");
         let done = command.current_dir(&near).args(["-c", "pwd; cat plain; cat ../work/own"]);
         let done = done.output().unwrap();
         assert_eq!(said(&done), format!("{}\nnear\nwork", near.display()), "{done:?}");

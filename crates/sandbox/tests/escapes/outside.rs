@@ -2,15 +2,15 @@
 
 use offshoot_sandbox::Confinement;
 
-use crate::support::{complained, grounds, tree};
+use crate::support::{complained, tree, workspaces};
 
 /// Each is a test: a name and a script that changes the folder it is given.
 macro_rules! kept_outside {
     ($($name:ident: $script:literal,)*) => {$(
         #[test]
         fn $name() {
-            for ground in grounds() {
-                ground.keeps_outside($script);
+            for workspace in workspaces() {
+                workspace.keeps_outside($script);
             }
         }
     )*};
@@ -48,59 +48,63 @@ kept_outside! {
 
 #[test]
 fn a_link_put_in_the_place_of_a_writable_folder_leads_nowhere() {
-    for ground in grounds() {
-        let confinement = ground.usual();
-        std::fs::rename(ground.path("work"), ground.path("moved")).unwrap();
-        std::os::unix::fs::symlink(ground.path("held"), ground.path("work")).unwrap();
-        let kept = tree(&ground.path("held"));
+    for workspace in workspaces() {
+        let confinement = workspace.usual();
+        std::fs::rename(workspace.path("work"), workspace.path("moved")).unwrap();
+        std::os::unix::fs::symlink(workspace.path("held"), workspace.path("work")).unwrap();
+        let kept = tree(&workspace.path("held"));
         let script = "echo x > file";
-        let free = ground.free("sh", &["-c", script]);
-        assert!(free.status.success() && tree(&ground.path("held")) != kept, "{free:?}");
-        let kept = tree(&ground.path("held"));
-        let tried = ground.confined_by(&confinement, "sh", &["-c", "echo y > file"]);
+        let free = workspace.free("sh", &["-c", script]);
+        assert!(free.status.success() && tree(&workspace.path("held")) != kept, "{free:?}");
+        let kept = tree(&workspace.path("held"));
+        let tried = workspace.confined_by(&confinement, "sh", &["-c", "echo y > file"]);
         assert_eq!(tried.status.code(), Some(126), "nothing is executed: {tried:?}");
         assert!(complained(&tried).contains("give its real path"), "{tried:?}");
-        assert_eq!(tree(&ground.path("held")), kept);
+        assert_eq!(tree(&workspace.path("held")), kept);
     }
 }
 
 #[test]
 fn a_link_on_the_way_to_a_writable_folder_leads_nowhere() {
-    for ground in grounds() {
-        std::os::unix::fs::symlink(ground.path("."), ground.path("way")).unwrap();
-        let by = Confinement::new([ground.path("way/work")], [ground.path("data")]).unwrap();
-        let tried = ground.confined_by(&by, "sh", &["-c", "echo y > file"]);
+    for workspace in workspaces() {
+        std::os::unix::fs::symlink(workspace.path("."), workspace.path("way")).unwrap();
+        let by = Confinement::new([workspace.path("way/work")], [workspace.path("data")]).unwrap();
+        let tried = workspace.confined_by(&by, "sh", &["-c", "echo y > file"]);
         assert_eq!(tried.status.code(), Some(126), "{tried:?}");
-        assert!(!ground.path("work/file").exists());
+        assert!(!workspace.path("work/file").exists());
     }
 }
 
 #[test]
 fn without_a_writable_folder_nothing_is_written() {
-    for ground in grounds() {
+    for workspace in workspaces() {
         let script = ["-c", "echo x > own"];
         let by = Confinement::new([""; 0], [""; 0]).unwrap();
-        let kept = tree(&ground.path("work"));
-        let tried = ground.confined_by(&by, "sh", &script);
-        assert_eq!((tried.status.code(), tree(&ground.path("work"))), (Some(2), kept), "{tried:?}");
-        assert!(ground.free("sh", &script).status.success());
+        let kept = tree(&workspace.path("work"));
+        let tried = workspace.confined_by(&by, "sh", &script);
+        assert_eq!(
+            (tried.status.code(), tree(&workspace.path("work"))),
+            (Some(2), kept),
+            "{tried:?}"
+        );
+        assert!(workspace.free("sh", &script).status.success());
     }
 }
 
 #[test]
 fn a_device_cannot_be_made() {
-    for ground in grounds().iter().filter(|ground| ground.is_root()) {
+    for workspace in workspaces().iter().filter(|workspace| workspace.is_root()) {
         // The first disk, and what is not to be read of the kernel.
         for device in ["disk b 8 0", "memory c 1 1"] {
             let script = format!("mknod {device}");
-            let free = ground.free("sh", &["-c", &script]);
+            let free = workspace.free("sh", &["-c", &script]);
             assert!(free.status.success(), "{free:?}");
             let script = format!("mknod held-{device}");
-            assert!(!ground.confined("sh", &["-c", &script]).status.success(), "{device}");
+            assert!(!workspace.confined("sh", &["-c", &script]).status.success(), "{device}");
         }
         for device in ["/dev/mem", "/dev/kmsg", "/proc/kcore"] {
             if std::fs::File::open(device).is_ok() {
-                ground.refuses_only(&["open", device]);
+                workspace.refuses_only(&["open", device]);
             }
         }
     }

@@ -2,14 +2,14 @@
 
 use std::process::{Child, Command};
 
-use crate::support::{Ground, found, grounds, said};
+use crate::support::{TestWorkspace, found, said, workspaces};
 
 /// A process that is not confined, and waits.
 struct Other(Child);
 
 impl Other {
-    fn of(ground: &Ground) -> Self {
-        Self(ground.prepared(Command::new(found("sleep"))).arg("1000").spawn().unwrap())
+    fn of(workspace: &TestWorkspace) -> Self {
+        Self(workspace.prepared(Command::new(found("sleep"))).arg("1000").spawn().unwrap())
     }
 
     fn pid(&self) -> String {
@@ -52,13 +52,13 @@ for way, change in ways.items():
         continue
     print(way)";
 
-fn changed(ground: &Ground, pid: &str, confined: bool) -> Vec<String> {
+fn changed(workspace: &TestWorkspace, pid: &str, confined: bool) -> Vec<String> {
     let (class, attributes) =
         (libc::SYS_ioprio_set.to_string(), libc::SYS_sched_setattr.to_string());
     let args = ["-c", CHANGES, pid, &class, &attributes];
     let done = match confined {
-        true => ground.confined("python3", &args),
-        false => ground.free("python3", &args),
+        true => workspace.confined("python3", &args),
+        false => workspace.free("python3", &args),
     };
     assert!(done.status.success(), "{done:?}");
     said(&done).lines().map(str::to_owned).collect()
@@ -66,20 +66,20 @@ fn changed(ground: &Ground, pid: &str, confined: bool) -> Vec<String> {
 
 #[test]
 fn a_process_outside_keeps_its_priority_and_processors() {
-    for ground in grounds() {
-        let other = Other::of(&ground);
-        let free = changed(&ground, &other.pid(), false);
+    for workspace in workspaces() {
+        let other = Other::of(&workspace);
+        let free = changed(&workspace, &other.pid(), false);
         assert_eq!(free.len(), 6, "each of them works unconfined: {free:?}");
-        let other = Other::of(&ground);
-        assert_eq!(changed(&ground, &other.pid(), true), [""; 0]);
+        let other = Other::of(&workspace);
+        assert_eq!(changed(&workspace, &other.pid(), true), [""; 0]);
     }
 }
 
 #[test]
 fn a_confined_program_sets_its_own_priority_and_processors() {
-    for ground in grounds() {
-        assert_eq!(changed(&ground, "0", true).len(), 6);
+    for workspace in workspaces() {
+        assert_eq!(changed(&workspace, "0", true).len(), 6);
         let script = "nice -n 19 nice && taskset -p $$ > /dev/null && echo seen";
-        assert_eq!(said(&ground.confined("sh", &["-c", script])), "19\nseen");
+        assert_eq!(said(&workspace.confined("sh", &["-c", script])), "19\nseen");
     }
 }

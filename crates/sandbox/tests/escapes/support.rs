@@ -13,10 +13,10 @@ use tempfile::TempDir;
 const NOBODY: u32 = 65534;
 
 /// A place with a folder to work in, one that is hidden and others.
-pub(crate) struct Ground {
+pub(crate) struct TestWorkspace {
     folder: TempDir,
     user: Option<u32>,
-    deeds: PathBuf,
+    operations: PathBuf,
     confined: Confined,
 }
 
@@ -29,18 +29,18 @@ pub(crate) enum Confined {
     Namespaces,
 }
 
-/// Grounds for this user and, if that one is root, for a user that is not, each
+/// Workspaces for this user and, if that one is root, for a user that is not, each
 /// with namespaces and without, as far as there are any. None where there is no
 /// Landlock, which is said.
-pub(crate) fn grounds() -> Vec<Ground> {
-    let mut grounds = grounds_of(Confined::Namespaces);
-    grounds.extend(grounds_of(Confined::Floor));
-    grounds
+pub(crate) fn workspaces() -> Vec<TestWorkspace> {
+    let mut workspaces = workspaces_of(Confined::Namespaces);
+    workspaces.extend(workspaces_of(Confined::Floor));
+    workspaces
 }
 
 /// The same with namespaces or without.
-pub(crate) fn grounds_of(confined: Confined) -> Vec<Ground> {
-    let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-deeds"));
+pub(crate) fn workspaces_of(confined: Confined) -> Vec<TestWorkspace> {
+    let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-operations"));
     if confined == Confined::Namespaces
         && let Err(why) = helper.namespaces()
     {
@@ -54,23 +54,23 @@ pub(crate) fn grounds_of(confined: Confined) -> Vec<Ground> {
         }
         Support::No(lack) => panic!("nothing can be confined here: {lack}"),
         Support::Whole | Support::ButSignals => {
-            let mut grounds = vec![Ground::of(None, confined)];
+            let mut workspaces = vec![TestWorkspace::of(None, confined)];
             if rustix::process::geteuid().is_root() {
-                grounds.push(Ground::of(Some(NOBODY), confined));
+                workspaces.push(TestWorkspace::of(Some(NOBODY), confined));
             }
-            grounds
+            workspaces
         }
     }
 }
 
-impl Ground {
+impl TestWorkspace {
     fn of(user: Option<u32>, confined: Confined) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let deeds = env!("CARGO_BIN_EXE_offshoot-deeds").into();
-        let mut ground = Self { folder, user, deeds, confined };
+        let operations = env!("CARGO_BIN_EXE_offshoot-operations").into();
+        let mut workspace = Self { folder, user, operations, confined };
         if user.is_some() {
             // The program may be where only this user may look.
-            ground.deeds = ground.copied(&ground.path("deeds"));
+            workspace.operations = workspace.copied(&workspace.path("operations"));
         }
         for (name, file) in [
             ("work", "work/own"),
@@ -79,22 +79,21 @@ impl Ground {
             ("free", "free/file"),
             ("held", "held/file"),
         ] {
-            std::fs::create_dir(ground.path(name)).unwrap();
-            std::fs::write(ground.path(file), format!("{name}\n")).unwrap();
+            std::fs::create_dir(workspace.path(name)).unwrap();
+            std::fs::write(workspace.path(file), format!("{name}\n")).unwrap();
         }
         for target in ["free", "held"] {
-            std::fs::create_dir(ground.path(target).join("empty")).unwrap();
-            std::os::unix::fs::symlink("file", ground.path(target).join("link")).unwrap();
+            std::fs::create_dir(workspace.path(target).join("empty")).unwrap();
+            std::os::unix::fs::symlink("file", workspace.path(target).join("link")).unwrap();
         }
-        ground.own_all();
-        ground
+        workspace.own_all();
+        workspace
     }
 
-    /// Puts another copy of the program there. Another process does it: while
-    /// this one wrote it, a child that is just begun would hold it open, too,
-    /// and nobody could execute it.
+    /// Puts another copy of the program there. Another process writes it: while this one
+    /// wrote it, a new child would hold it open, too, and it could not be executed.
     pub(crate) fn copied(&self, to: &Path) -> PathBuf {
-        let copied = Command::new(found("cp")).arg(&self.deeds).arg(to).status().unwrap();
+        let copied = Command::new(found("cp")).arg(&self.operations).arg(to).status().unwrap();
         assert!(copied.success());
         to.to_owned()
     }
@@ -123,8 +122,8 @@ impl Ground {
 
     pub(crate) fn helper(&self) -> Helper {
         match self.confined {
-            Confined::Floor => Helper::at(&self.deeds).without_namespaces(),
-            Confined::Namespaces => Helper::at(&self.deeds),
+            Confined::Floor => Helper::at(&self.operations).without_namespaces(),
+            Confined::Namespaces => Helper::at(&self.operations),
         }
     }
 
@@ -138,8 +137,8 @@ impl Ground {
         errno == libc_errno::EACCES || (self.is_apart() && errno == libc_errno::ENOENT)
     }
 
-    pub(crate) fn deeds(&self) -> String {
-        self.deeds.to_str().unwrap().to_owned()
+    pub(crate) fn operations(&self) -> String {
+        self.operations.to_str().unwrap().to_owned()
     }
 
     pub(crate) fn is_root(&self) -> bool {
@@ -151,7 +150,7 @@ impl Ground {
         Confinement::new([self.path("work")], [self.path("data")]).unwrap()
     }
 
-    /// A command of the ground's user, in the folder to work in.
+    /// A command of the workspace's user, in the folder to work in.
     pub(crate) fn prepared(&self, mut command: Command) -> Command {
         command.current_dir(self.path("work")).env("HOME", self.path("work"));
         command.env("TMPDIR", self.path("work")).env("PATH", "/usr/bin:/bin");
@@ -175,22 +174,22 @@ impl Ground {
         self.prepared(command).args(args).output().unwrap()
     }
 
-    /// A deed that works, and is refused to whoever is confined.
-    pub(crate) fn refuses(&self, deed: &[&str]) {
-        let free = self.free(&self.deeds(), deed);
-        assert!(free.status.success(), "{deed:?} works: {free:?}");
-        self.refuses_only(deed);
+    /// Checks that an operation works, and is refused to a confined program.
+    pub(crate) fn refuses(&self, operation: &[&str]) {
+        let free = self.free(&self.operations(), operation);
+        assert!(free.status.success(), "{operation:?} works: {free:?}");
+        self.refuses_only(operation);
     }
 
-    /// A deed that is refused, after it was seen to work.
-    pub(crate) fn refuses_only(&self, deed: &[&str]) {
-        let held = self.confined(&self.deeds(), deed);
-        assert_eq!(held.status.code(), Some(1), "{deed:?} is refused: {held:?}");
+    /// An operation that is refused, after it was seen to work.
+    pub(crate) fn refuses_only(&self, operation: &[&str]) {
+        let held = self.confined(&self.operations(), operation);
+        assert_eq!(held.status.code(), Some(1), "{operation:?} is refused: {held:?}");
         let errno = said(&held);
         let apart = [libc_errno::ENOENT, libc_errno::ESRCH, libc_errno::EROFS];
         let refused = [libc_errno::EPERM, libc_errno::EACCES].contains(&errno.as_str())
             || (self.is_apart() && apart.contains(&errno.as_str()));
-        assert!(refused, "{deed:?} is refused for this: {errno}");
+        assert!(refused, "{operation:?} is refused for this: {errno}");
     }
 
     /// A script, given a folder outside, changes it, and nothing of it while it
@@ -208,7 +207,7 @@ impl Ground {
     }
 }
 
-/// As the deeds print them.
+/// As the operations print them.
 mod libc_errno {
     pub(super) const EPERM: &str = "1";
     pub(super) const EACCES: &str = "13";

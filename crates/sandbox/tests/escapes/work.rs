@@ -2,12 +2,12 @@
 
 use std::net::TcpListener;
 
-use crate::support::{grounds, said};
+use crate::support::{said, workspaces};
 
 /// Runs a script that must work, and say this.
 fn works(script: &str, says: &str) {
-    for ground in grounds() {
-        let done = ground.confined("sh", &["-c", script]);
+    for workspace in workspaces() {
+        let done = workspace.confined("sh", &["-c", script]);
         assert!(done.status.success(), "{script}: {done:?}");
         assert_eq!(said(&done), says, "{script}: {done:?}");
     }

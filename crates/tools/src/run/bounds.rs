@@ -2,7 +2,7 @@
 
 use std::io;
 
-use offshoot_backends::{Log, Piece, safe_text};
+use offshoot_backends::{LogPiece, OutputLog, safe_text};
 
 /// How many bytes of the beginning are shown of an output that is too long.
 const FIRST: u64 = 3_000;
@@ -16,7 +16,7 @@ pub(super) const PART: usize = 8_000;
 /// The beginning and the end of an output of so many bytes: both streams, in the
 /// order in which they came, as far as two pipes tell it. What is left out is said,
 /// and where it can be read.
-pub(super) async fn ends(log: &Log, total: u64, handle: &str) -> io::Result<String> {
+pub(super) async fn ends(log: &OutputLog, total: u64, handle: &str) -> io::Result<String> {
     if total <= FIRST + LAST {
         let (bytes, _) = read(log, 0, total).await?;
         return Ok(text(&bytes));
@@ -36,7 +36,7 @@ pub(super) async fn ends(log: &Log, total: u64, handle: &str) -> io::Result<Stri
 }
 
 /// A part of an output, and where it stands.
-pub(super) async fn part(log: &Log, from: Option<u64>, total: u64) -> io::Result<String> {
+pub(super) async fn part(log: &OutputLog, from: Option<u64>, total: u64) -> io::Result<String> {
     let from = from.unwrap_or_else(|| total.saturating_sub(PART as u64));
     if from >= total {
         return Ok(format!(
@@ -63,7 +63,7 @@ pub(super) async fn part(log: &Log, from: Option<u64>, total: u64) -> io::Result
 }
 
 /// Up to so many bytes, and how many before them are not kept.
-async fn read(log: &Log, from: u64, most: u64) -> io::Result<(Vec<u8>, u64)> {
+async fn read(log: &OutputLog, from: u64, most: u64) -> io::Result<(Vec<u8>, u64)> {
     let (mut bytes, mut gap, mut next) = (Vec::new(), 0, from);
     while (bytes.len() as u64) < most {
         let left = usize::try_from(most - bytes.len() as u64).unwrap_or(usize::MAX);
@@ -71,7 +71,7 @@ async fn read(log: &Log, from: u64, most: u64) -> io::Result<(Vec<u8>, u64)> {
         if piece.is_empty() || (piece.gap > 0 && !bytes.is_empty()) {
             break;
         }
-        let Piece { gap: missing, chunks, next: after, .. } = piece;
+        let LogPiece { gap: missing, chunks, next: after, .. } = piece;
         gap += missing;
         bytes.extend(chunks.into_iter().flat_map(|chunk| chunk.bytes));
         next = after;

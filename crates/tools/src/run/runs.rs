@@ -115,7 +115,7 @@ impl Runs {
 
     /// Confines commands as far as this system can. The commands must have what
     /// confines them: see
-    /// [`Holding::helper`](offshoot_backends::Holding::helper).
+    /// [`CommandsBuilder::helper`](offshoot_backends::CommandsBuilder::helper).
     #[must_use]
     pub fn confining(self, support: Support) -> Self {
         let confines = if support.confines() { Confines::Yes } else { Confines::No };

@@ -3,7 +3,7 @@
 use std::io;
 
 use offshoot_agent::{CommandOutcome, Output};
-use offshoot_backends::{Command, Commands, Log, Report};
+use offshoot_backends::{Command, Commands, OutputLog, Report};
 use offshoot_core::{FailureKind, Outcome, Task, text};
 use offshoot_runtime::TaskRef;
 
@@ -102,7 +102,7 @@ pub(super) fn begun(command: &TaskRef) -> Output {
 
 /// How much a command has written. Its record tells that now and then; what is in
 /// its log meanwhile counts, too.
-pub(super) async fn written(log: &Log, task: &Task) -> io::Result<u64> {
+pub(super) async fn written(log: &OutputLog, task: &Task) -> io::Result<u64> {
     let reported = report(task).map_or(0, |report| report.output.bytes);
     Ok(reported.max(log.tail(0).await?))
 }

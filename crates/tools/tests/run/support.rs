@@ -118,7 +118,7 @@ impl World {
         say: impl FnOnce(Runs) -> Runs,
     ) -> Self {
         let helper = Helper::at(env!("CARGO_BIN_EXE_offshoot-tools-confiner"));
-        let commands = Commands::holding(place.at("data")).helper(helper).open().unwrap();
+        let commands = Commands::builder(place.at("data")).helper(helper).open().unwrap();
         let runs = Runs::new(commands.clone()).scratch(place.at("scratch"));
         let runs = runs.hiding([place.at("data"), place.at("hidden")]);
         let runs = say(match confined {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use offshoot_core::permissions::PolicyLayer;
 use offshoot_core::text;
-use offshoot_runtime::{BodyError, StepError};
+use offshoot_runtime::{AgentKind, BodyError, StepError};
 
 use super::Arguments;
 use crate::brief::Brief;
@@ -13,8 +13,13 @@ use crate::control;
 use crate::profile::{Profile, ProfileError, ProfileUnavailable, is_name};
 use crate::tool::{ToolContext, ToolError};
 
-/// What a child is asked to do, as far as its owner and its profile say.
-pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, ToolError> {
+/// The brief of a child, as far as its owner and its profile decide it, and the kind of
+/// its backend if it is another one than the owner's.
+pub(super) async fn brief(
+    cx: &ToolContext,
+    asked: &Arguments,
+) -> Result<(Brief, Option<AgentKind>), ToolError> {
+    let mut other = None;
     let nothing = |unfit: ProfileError| ToolError::new(format!("Nothing was started: {unfit}."));
     let own = &cx.brief;
     let mut brief = Brief::new(own.model.clone(), asked.task.clone());
@@ -24,7 +29,19 @@ pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, 
     brief.dialect.clone_from(&own.dialect);
     match &asked.profile {
         Some(name) => {
-            let profile = kept(cx, name).await?.map_err(|error| nothing(error.into()))?;
+            let found = kept(cx, name).await?;
+            // A profile hides an agent of another backend that has its name.
+            if let Err(ProfileUnavailable::Unknown { .. }) = found {
+                other = cx
+                    .cx
+                    .other_agent_kinds()
+                    .into_iter()
+                    .find(|other| is_name(&other.kind, name.trim()));
+            }
+            let profile = match &other {
+                Some(other) => Profile { name: other.kind.to_string(), ..Profile::default() },
+                None => found.map_err(|error| nothing(error.into()))?,
+            };
             allowed(own, Some(&profile.name)).map_err(nothing)?;
             let told = profile.configured(asked.config.as_ref()).map_err(nothing)?;
             brief = profile.applied_to(brief).told(told);
@@ -36,7 +53,7 @@ pub(super) async fn brief(cx: &ToolContext, asked: &Arguments) -> Result<Brief, 
             }
         }
     }
-    narrow(cx, asked, brief)
+    Ok((narrow(cx, asked, brief)?, other))
 }
 
 /// The profile of this name, as it was when the call was made first: a call that is

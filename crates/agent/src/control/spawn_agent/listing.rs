@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use offshoot_core::text;
+use offshoot_runtime::Context;
 
 use crate::brief::Brief;
 use crate::notice::envelope;
@@ -24,14 +25,30 @@ pub(in crate::control) struct Choice {
     pub(in crate::control) profiles: Vec<Arc<Profile>>,
 }
 
-/// The profiles that an agent can choose from. They are read when it begins; which
-/// one it gets is looked up when it asks.
-pub(in crate::control) async fn profiles(shared: &AgentShared, brief: &Brief) -> Choice {
-    let (Some(profiles), folder) = (shared.profiles.clone(), brief.folder.clone()) else {
-        return Choice::default();
+/// The profiles that an agent can choose from, and the agents of other backends, each as
+/// a profile of its kind's name. They are read when the agent begins; which one a child
+/// gets is looked up when the agent asks for it.
+pub(in crate::control) async fn profiles(
+    shared: &AgentShared,
+    cx: &Context,
+    brief: &Brief,
+) -> Choice {
+    let mut profiles = match (shared.profiles.clone(), brief.folder.clone()) {
+        (Some(profiles), folder) => {
+            let all = tokio::task::spawn_blocking(move || profiles.all(folder.as_deref()).0);
+            all.await.unwrap_or_default()
+        }
+        (None, _) => Vec::new(),
     };
-    let all = tokio::task::spawn_blocking(move || profiles.all(folder.as_deref()).0).await;
-    let mut profiles = all.unwrap_or_default();
+    let others = cx.other_agent_kinds().into_iter().filter(|other| {
+        let is_same = |profile: &Arc<Profile>| is_name(&other.kind, &profile.name);
+        !profiles.iter().any(is_same)
+    });
+    let others: Vec<_> = others.collect();
+    profiles.extend(others.into_iter().map(|other| {
+        let (name, description) = (other.kind.to_string(), other.description);
+        Arc::new(Profile { name, description, ..Profile::default() })
+    }));
     let agents = brief.agents.as_deref();
     let may = |profile: &Profile| {
         agents.is_none_or(|agents| agents.iter().any(|agent| is_name(agent, &profile.name)))

@@ -1,6 +1,6 @@
 //! The live agents that an agent has sent off.
 
-use offshoot_core::{Owner, TaskId};
+use offshoot_core::{Owner, Task, TaskId};
 
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
@@ -19,26 +19,47 @@ pub(super) struct Live {
 
 /// The live agents that were sent off, as far as there may be any.
 pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError> {
-    let key = format!("call {}", cx.key);
-    let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(KIND);
     let mut live = Live::default();
+    count(cx, (task, KIND), &mut live).await?;
+    for other in cx.cx.other_agent_kinds() {
+        count(cx, (task, &other.kind), &mut live).await?;
+    }
+    Ok(live)
+}
+
+/// Adds the live agents of one kind, unless the count is full.
+async fn count(
+    cx: &ToolContext,
+    (task, kind): (&str, &str),
+    live: &mut Live,
+) -> Result<(), ToolError> {
+    if live.itself.is_some() {
+        return Ok(());
+    }
+    let key = format!("call {}", cx.key);
+    let own = || cx.cx.tasks().owner(Owner::Task(cx.cx.id())).live().kind(kind);
     let mut page = own().await?;
     loop {
         for other in &page.items {
             if other.spec.terms.key.as_deref() == Some(&key) {
-                let isolation = Brief::of(other).map(|brief| brief.isolation);
+                let isolation = brief(other).map(|brief| brief.isolation);
                 live.itself = Some((other.id(), isolation.unwrap_or_default()));
-                return Ok(live);
+                return Ok(());
             }
-            let brief = Brief::of(other).filter(|brief| brief.task == task);
+            let brief = brief(other).filter(|brief| brief.task == task);
             live.twins.extend(brief.map(|brief| (other.id(), brief)));
         }
         live.count += page.items.len();
         let Some(next) = page.next.filter(|_| live.count < cx.shared.limits.children) else {
-            return Ok(live);
+            return Ok(());
         };
         page = own().after(next).await?;
     }
+}
+
+/// The brief of an agent of any backend. Its profile tells backends apart.
+fn brief(task: &Task) -> Option<Brief> {
+    task.spec.input.decode().ok()
 }
 
 /// Whether two agents are asked for the same. Of forks it does not matter how

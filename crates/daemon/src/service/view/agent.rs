@@ -1,5 +1,4 @@
-//! What visitors see of agents: what they were asked, what they are at, what they
-//! lack, and what they have spent.
+//! The wire form of agents: brief, activity, missing keys and budget use.
 
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use offshoot_runtime::Error;
 use super::word;
 use crate::host::{self, Daemon};
 
-/// What an agent was asked to do.
+/// The brief of an agent.
 pub(super) fn agent(task: &Task) -> Option<wire::AgentBrief> {
     if *task.spec.kind != *offshoot_agent::KIND {
         return None;
@@ -28,7 +27,7 @@ pub(super) fn agent(task: &Task) -> Option<wire::AgentBrief> {
     })
 }
 
-/// What an agent and all below it have spent until now, if that is limited.
+/// The current budget use of an agent and all agents below it, if it is limited.
 pub(super) async fn spent_now(
     daemon: &Daemon,
     task: &Task,
@@ -41,13 +40,13 @@ pub(super) async fn spent_now(
     }
 }
 
-/// The same, as the agent has last reported it.
+/// The budget use that the agent last reported.
 pub(super) fn reported_spent(task: &Task) -> Option<wire::BudgetUse> {
     let report = offshoot_agent::AgentReport::of(task)?;
     report.spent.map(|one| spent(&one))
 }
 
-/// A time as a budget has it, without what is less than a second.
+/// A duration in whole seconds, as budgets are written.
 fn whole(time: Duration) -> String {
     let time = Some(Duration::from_secs(time.as_secs()));
     Budget { time, ..Budget::default() }.to_string()
@@ -75,8 +74,7 @@ fn spent(spent: &BudgetUsage) -> wire::BudgetUse {
     }
 }
 
-/// What an agent is at with its model: that it asks it, and why there is no
-/// answer, if something went wrong.
+/// The state of an agent's request to its model: the model, and the last error.
 pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
     if !matches!(task.state, TaskState::Running | TaskState::Waiting(_)) {
         return None;
@@ -104,8 +102,8 @@ pub(crate) fn asking(task: &Task) -> Option<wire::Reason> {
     Some(wire::Reason { is: "model".to_owned(), text })
 }
 
-/// What an agent lacks, as whoever only looks is told: nothing of theirs was
-/// tried, and it may well be set where they are.
+/// What an agent lacks, for a caller that only looks: the daemon has not tried the
+/// caller's keys.
 pub(super) fn absent(what: &EndpointMismatch) -> String {
     const ABSENT: &str = "which the daemon does not have";
     match what {

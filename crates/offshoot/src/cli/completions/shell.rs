@@ -18,17 +18,16 @@ const BASH: &str = include_str!("offshoot.bash");
 const ZSH: &str = include_str!("offshoot.zsh");
 const FISH: &str = include_str!("offshoot.fish");
 
-/// The words of the line that is completed. Who completes a value is handed no
-/// more than that value.
+/// The words of the completed line. A value completer gets only its value.
 static WORDS: OnceLock<Vec<OsString>> = OnceLock::new();
 
-/// The words of the line that is completed.
+/// The words of the completed line.
 pub(super) fn words() -> Vec<OsString> {
     let given = || std::env::args_os().skip_while(|arg| arg != "--").skip(1).collect();
     WORDS.get().cloned().unwrap_or_else(given)
 }
 
-/// What may stand in the place of the last word.
+/// The candidates for the last word.
 fn candidates(
     command: &mut Command,
     words: Vec<OsString>,
@@ -38,20 +37,20 @@ fn candidates(
     complete(command, words.clone(), words.len().saturating_sub(1), folder)
 }
 
-/// The first line of what is said of a candidate.
+/// The first line of a candidate's help.
 fn help(candidate: &CompletionCandidate) -> Option<String> {
     let help = candidate.get_help()?.to_string();
     help.lines().next().filter(|line| !line.is_empty()).map(str::to_owned)
 }
 
-/// A shell that is helped.
+/// A shell with a completion script of ours.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum CompletionShell {
-    /// Bash, which is answered with what it is to insert.
+    /// Bash, which gets the text to insert.
     Bash,
-    /// Zsh, which is answered with values and what is said of them.
+    /// Zsh, which gets values and their help.
     Zsh,
-    /// Fish, which is answered likewise.
+    /// Fish, which gets values and their help.
     Fish,
 }
 
@@ -117,9 +116,8 @@ impl EnvCompleter for CompletionShell {
 }
 
 impl CompletionShell {
-    /// What was typed, where the shell has not read it itself: bash gives the
-    /// line and what breaks words, fish the word that is being typed with its
-    /// quotes.
+    /// The typed text, where the shell has not parsed it: bash passes the line
+    /// and its word breaks, fish the current word with its quotes.
     fn typed(self, args: &[OsString]) -> Option<PartialLine> {
         let said = |at: usize| args.get(at).map(|arg| arg.to_string_lossy()).unwrap_or_default();
         match self {

@@ -6,7 +6,7 @@ pub(super) struct PartialLine {
     /// The words, without their quotes. The last one is being typed, and may be
     /// empty.
     pub(super) words: Vec<String>,
-    /// The quote that stands open at the cursor.
+    /// The open quote at the cursor.
     pub(super) open: Option<char>,
     /// How many bytes of the last word stay, whatever is offered: the shell
     /// replaces what comes after them.
@@ -52,7 +52,7 @@ impl PartialLine {
         Self { words, open, stays }
     }
 
-    /// What the shell is to put in the place of the last word for this value.
+    /// The text that the shell puts in the place of the last word.
     pub(super) fn replacement(&self, value: &str) -> String {
         let kept = self.words.last().and_then(|word| word.get(..self.stays)).unwrap_or_default();
         let value = value.strip_prefix(kept).unwrap_or(value);
@@ -81,7 +81,7 @@ fn escaped(value: &str, needs: impl Fn(char) -> bool) -> String {
 mod tests {
     use super::*;
 
-    /// Those of bash, unless somebody changes them.
+    /// The default word breaks of bash.
     const BREAKS: &str = " \t\n\"'><=;|&(:";
 
     fn read(line: &str) -> PartialLine {

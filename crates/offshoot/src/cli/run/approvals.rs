@@ -1,5 +1,5 @@
-//! The approval requests of a run: asked in place, one after the other,
-//! or told to whoever answers elsewhere.
+//! The approval requests of a run: shown at the terminal one after the other, or
+//! printed with the command that decides them.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Write;

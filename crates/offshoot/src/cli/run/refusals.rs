@@ -1,6 +1,5 @@
-//! What conversations of agents tell that nobody would see otherwise: calls that
-//! were not made because of what an agent may do, where nobody was asked, and what
-//! was still running when it ended its turn.
+//! Facts from the conversations of agents that no event shows: calls that were
+//! refused, and the tasks that still ran when an agent ended its turn.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -12,54 +11,54 @@ use offshoot_client::wire::{
 use crate::cli::context::CommandContext;
 use crate::cli::show::approval;
 
-/// What an answer of a model ends with.
+/// The name of the block that ends an answer of a model.
 const ANSWERED: &str = "answered";
 
-/// What tells what was still running when a turn ended.
+/// The name of the block with the tasks that still ran when a turn ended.
 const RUNNING: &str = "running";
 
-/// How far the conversations of agents were read.
+/// The refused calls of a run, read from its conversations.
 #[derive(Debug, Default)]
 pub(super) struct Refusals(HashMap<String, ReadPosition>);
 
-/// How far a conversation was read, and the calls in it without a result.
+/// The position in a conversation, and its calls without a result.
 #[derive(Debug, Default)]
 struct ReadPosition {
     next: u64,
     calls: VecDeque<String>,
-    /// Whether these are all calls of their answer.
+    /// Whether the list of calls is complete.
     is_whole: bool,
 }
 
-/// What a conversation tells.
+/// A fact from a conversation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ConversationEvent {
-    /// A call was not made.
+    /// A call was refused.
     Refusal(Refusal),
-    /// The turn has ended, and this is still running, in words.
+    /// The turn has ended; the text lists the running tasks.
     Running(String),
 }
 
-/// A call that was not made.
+/// A refused call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The tool that would have been called.
+    /// The tool.
     pub(super) tool: String,
-    /// With what, on one line, if that is known.
+    /// The arguments on one line, if known.
     pub(super) what: Option<String>,
-    /// Why it was not.
+    /// The reason.
     pub(super) refused: CallRefusal,
 }
 
 impl Refusals {
-    /// Of an agent with so many blocks in its conversation only what comes after.
+    /// Reads the conversation of an agent from this block on.
     pub(super) fn after(task: &str, blocks: u64) -> Self {
         let read = ReadPosition { next: blocks, ..ReadPosition::default() };
         Self(HashMap::from([(task.to_owned(), read)]))
     }
 
-    /// What an agent's conversation tells since it was last looked at. What cannot
-    /// be read is left out: it is in the conversation.
+    /// Reads the new blocks of a conversation. Errors are ignored, because the
+    /// conversation keeps them.
     pub(super) async fn look(
         &mut self,
         cx: &CommandContext,
@@ -93,7 +92,7 @@ impl Refusals {
 }
 
 impl ReadPosition {
-    /// What a block tells. Results stand in the order of their calls.
+    /// Reads a block. Results are in the order of their calls.
     fn take(&mut self, block: Block) -> Option<ConversationEvent> {
         match block.kind.as_str() {
             "tool_use" => {
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn no_words_of_a_tool_pose_as_a_refusal() {
+    fn a_text_of_a_tool_is_no_refusal() {
         let posing = "The call was not made: write needs approval for this, and there is no approver, so \
                       it is denied.";
         for kind in ["tool_result", "user", "notice"] {
@@ -161,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn what_still_runs_when_a_turn_ends_is_told() {
+    fn running_tasks_at_the_end_of_a_turn_are_reported() {
         let running = Block { name: Some(RUNNING.into()), ..block("other", "Still running: a") };
         let found = Some(ConversationEvent::Running("Still running: a".to_owned()));
         assert_eq!(ReadPosition::default().take(running), found);
     }
 
     #[test]
-    fn a_person_reads_what_the_agent_would_have_done() {
+    fn a_refusal_has_the_arguments_of_its_call() {
         let mut read = ReadPosition::default();
         let said =
             ["a.txt", "b.txt"].map(|path| format!(r#"{{"content": "x", "path": "{path}"}}"#));
@@ -179,10 +178,10 @@ mod tests {
         assert_eq!(read.take(block("tool_result", "a.txt was made")), None);
         assert_eq!(refused(read.take(denied())).what.as_deref(), Some("b.txt"));
 
-        // Of a call that was made before anybody looked nothing is guessed.
+        // Nothing is guessed about an earlier call.
         assert_eq!(refused(read.take(denied())).what, None);
 
-        // What a cut answer called for has no result.
+        // The calls of a cut answer have no results.
         read.take(block("tool_use", &said[1]));
         read.take(answered());
         read.take(block("tool_use", &said[0]));

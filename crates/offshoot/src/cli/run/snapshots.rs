@@ -1,4 +1,4 @@
-//! What was last seen of the tasks of a run, and what follows from it.
+//! The last known state of the tasks of a run.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use offshoot_client::wire::{State, Task};
 
 use crate::cli::show::{task, text, time};
 
-/// How many columns names take in a line.
+/// The width of the activity of a task.
 const COLUMNS: usize = 60;
 
-/// How many are told with what they do.
+/// The number of tasks that are named with their activity.
 const NAMED: usize = 3;
 
-/// What was last seen of a live task.
+/// The last known state of a live task.
 #[derive(Debug)]
 pub(super) struct TaskSnapshot {
     pub(super) handle: String,
     pub(super) parent: Option<String>,
     what: String,
-    /// Since when it does what it does.
+    /// The start of its current activity.
     since: Option<Timestamp>,
     progress: Progress,
-    /// When it said last that it has left questions unanswered.
+    /// The time of its last report about unanswered questions.
     passed_over: Option<Timestamp>,
 }
 
@@ -67,7 +67,7 @@ impl TaskSnapshot {
 }
 
 impl TaskSnapshots {
-    /// Notes how a task stands.
+    /// Updates the state of a task.
     pub(super) fn note(&mut self, seen: &Task) {
         match seen.outcome {
             None => self.0.insert(seen.id.clone(), TaskSnapshot::of(seen)),
@@ -75,13 +75,15 @@ impl TaskSnapshots {
         };
     }
 
-    /// What a task's parent is called.
+    /// The handle of a task's parent.
     pub(super) fn parent_of(&self, task: &Task) -> Option<&str> {
         self.0.get(task.lineage.parent.as_ref()?).map(|parent| parent.handle.as_str())
     }
 
-    /// Whether nothing goes on before a person answers: each owner was reminded
-    /// of what is asked after it was, and has left it at that.
+    /// Whether every task waits for an answer of the user.
+    ///
+    /// Each owner was reminded of the question after it was asked, and did not
+    /// answer it.
     pub(super) fn is_at_a_standstill(&self) -> bool {
         let passed_over = |snapshot: &TaskSnapshot, asked: &Timestamp| {
             let owner = snapshot.parent.as_ref().and_then(|parent| self.0.get(parent));
@@ -101,7 +103,7 @@ impl TaskSnapshots {
         }) && has_question
     }
 
-    /// What those are doing that do something, and how many more there are.
+    /// Describes the running tasks, and counts those that are not named.
     pub(super) fn at_work(&self, now: Timestamp) -> Option<String> {
         let busy: Vec<_> =
             self.0.values().filter(|snapshot| snapshot.progress != Progress::OnChildren).collect();
@@ -166,7 +168,7 @@ mod tests {
     const LATE: &str = "2026-01-02T03:04:06Z";
 
     #[test]
-    fn nothing_goes_on_only_if_every_question_was_passed_over_since_it_was_asked() {
+    fn a_run_stands_still_if_every_question_was_passed_over() {
         let lead = || passing_over("lead", None, LATE);
         assert!(seen(&[lead(), asking("a", "lead", EARLY)]).is_at_a_standstill());
         // It was passed over before, and this is another question.
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn at_work_are_those_that_do_not_wait_for_others() {
+    fn tasks_that_wait_for_children_are_not_at_work() {
         let mut tasks = [agent("lead", None, Some("children")), agent("a", Some("lead"), None)];
         let now = LATE.parse().unwrap();
         assert_eq!(seen(&tasks).at_work(now).as_deref(), Some("a"));

@@ -98,7 +98,7 @@ impl DelayNotice {
 /// Whether the run can progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RunStatus {
-    /// The run goes on.
+    /// The run can progress.
     Progressing,
     /// Every task waits for an answer of the user.
     Standstill,

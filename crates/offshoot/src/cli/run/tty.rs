@@ -1,4 +1,4 @@
-//! The terminal at which a person is asked in place.
+//! The terminal at which the user decides approval requests.
 
 use std::fs::File;
 use std::io::{ErrorKind, IsTerminal, Read};
@@ -11,26 +11,26 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::task::JoinHandle;
 
-/// How much of a line is read.
+/// The longest line, in bytes.
 const LONGEST: usize = 4 << 10;
 
-/// A terminal that somebody sits at. It is read only while they are asked, so
-/// that what is typed at other times is left to whoever comes after.
+/// The user's terminal. It is read only while a request is shown, so that other
+/// input stays for the next program.
 #[derive(Debug)]
 pub(super) struct Tty(Arc<File>);
 
-/// What was typed.
+/// Input from the terminal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum TerminalInput {
     /// A line.
     Line(String),
     /// The end of input, at the beginning of a line.
     End,
-    /// Nobody sits there any more, or nobody waits for it.
+    /// The terminal is gone, or the line is no longer wanted.
     Gone,
 }
 
-/// A line that is waited for. Whoever drops this reads nothing more.
+/// A line that the user is typing. Dropping it stops the read.
 #[derive(Debug)]
 pub(super) struct PendingLine {
     line: JoinHandle<TerminalInput>,
@@ -38,8 +38,8 @@ pub(super) struct PendingLine {
 }
 
 impl Tty {
-    /// The terminal of this process, if it has one: our standard input, or the
-    /// one behind it if that is a pipe, and what is shown is seen there.
+    /// Finds the terminal of this process: the standard input, or the controlling
+    /// terminal if that is a pipe. The standard error must be a terminal too.
     pub(super) fn find() -> Option<Self> {
         if !std::io::stderr().is_terminal() {
             return None;
@@ -52,29 +52,29 @@ impl Tty {
         Some(Self(Arc::new(file)))
     }
 
-    /// Drops what was typed so far: it was meant for something else.
+    /// Drops earlier input, which was meant for something else.
     pub(super) fn forget(&self) {
         tcflush(&*self.0, QueueSelector::IFlush).ok();
     }
 
-    /// Waits for a line.
+    /// Starts to read a line.
     pub(super) fn ask(&self) -> std::io::Result<PendingLine> {
         let (unwanted, wanted) = pipe_with(PipeFlags::CLOEXEC)?;
         let tty = self.0.clone();
-        // A terminal shares whether it blocks with others, so a thread waits.
+        // Other processes share the terminal's blocking mode, so a thread waits.
         let line = tokio::task::spawn_blocking(move || read(&tty, &unwanted));
         Ok(PendingLine { line, _wanted: wanted })
     }
 }
 
 impl PendingLine {
-    /// The line. It is safe to drop while it waits.
+    /// Waits for the line. Safe to drop while it waits.
     pub(super) async fn line(&mut self) -> TerminalInput {
         (&mut self.line).await.unwrap_or(TerminalInput::Gone)
     }
 }
 
-/// Reads a line, unless it is wanted no more before.
+/// Reads a line, until it is no longer wanted.
 fn read(mut tty: &File, unwanted: &OwnedFd) -> TerminalInput {
     loop {
         let mut polled = [PollFd::new(tty, PollFlags::IN), PollFd::new(unwanted, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! Follows what happens below the lead of a run, whichever daemon serves.
+//! Follows the events below the lead of a run, across the death of a daemon.
 
 use offshoot_client::StreamItem;
 use offshoot_client::wire::{Reply, Request, SessionEvent, Task};
@@ -7,26 +7,27 @@ use tokio::sync::mpsc::Sender;
 use super::refusals::{ConversationEvent, Refusal, Refusals};
 use crate::cli::context::CommandContext;
 
-/// What whoever watches has to tell.
+/// An event of a run.
 #[derive(Debug)]
 pub(super) enum RunEvent {
-    /// A task has changed. It is shown as it is now, which may be later.
+    /// A task has changed. The record may be newer than the event.
     Changed(Box<Task>),
-    /// A call of this task was not made.
+    /// A call of this task was refused.
     Refused(Box<Task>, Refusal),
-    /// The lead has ended its turn, and this is still running, in words.
+    /// The lead has ended its turn; the text lists the running tasks.
     TurnEnded(Box<Task>, String),
-    /// The lead has ended: nothing of those below it follows.
+    /// The lead has ended, and so have all tasks below it.
     Ended(Box<Task>),
-    /// So much of the log was gone before it was read, at the most; what follows
-    /// are the tasks that are live.
+    /// At most this number of events was removed before it was read. The live
+    /// tasks follow.
     Missed(u64),
-    /// Nothing more is told, because of this.
+    /// The stream of events ended with this error.
     Broke(String),
 }
 
-/// Tells of what happens below the lead, as long as somebody listens. The log is
-/// read from its start, since some of it has happened already.
+/// Sends the events below the lead until the receiver is gone.
+///
+/// The log is read from its start, because the run has already begun.
 pub(super) async fn watch(
     cx: CommandContext,
     lead: String,
@@ -88,8 +89,9 @@ pub(super) async fn watch(
     }
 }
 
-/// How much of the log was gone before it was read, at the most: others may have
-/// written to it, too. What was before anything was read is nobody's loss.
+/// The maximum number of events that were removed before they were read.
+///
+/// Events from before the first read are not missing.
 fn missed(place: u64, happened: &SessionEvent) -> Option<u64> {
     let missed = happened.cursor.saturating_sub(place);
     (happened.change == "snapshot" && place > 0 && missed > 0).then_some(missed)
@@ -100,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_gone_before_it_was_read_is_told_once() {
+    fn missed_events_are_reported_once() {
         let happened = |cursor, change: &str| SessionEvent {
             cursor,
             at: String::new(),

@@ -15,26 +15,26 @@ pub(crate) enum Colour {
     Plain,
 }
 
-/// A part of what is shown, by what it means.
+/// The meaning of a part of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The head of a table, the name of a field.
     Head,
-    /// What names something.
+    /// A name.
     Name,
-    /// What matters little.
+    /// Secondary text.
     Faint,
-    /// What is wrong.
+    /// An error.
     Bad,
-    /// What helps.
+    /// A hint.
     Hint,
     /// A state.
     State(State),
 }
 
 impl Colour {
-    /// Whether this stream shows colours: it is a terminal, and neither
-    /// `NO_COLOR` nor `TERM=dumb` says otherwise.
+    /// Whether this stream shows colours: it is a terminal, without `NO_COLOR`
+    /// and `TERM=dumb`.
     pub(crate) fn of<S: IsTerminal>(stream: &S) -> Self {
         let said = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let unwanted =

@@ -1,4 +1,4 @@
-//! What went wrong, as it is shown: what, why, and the way out.
+//! Formats an error: its message, its causes and its hint.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::colour::{Colour, Part};
 use super::screen::{Format, inert};
 use super::{text, time};
 
-/// An error as it is told: in words, or as a JSON object.
+/// Formats an error as text or as a JSON object.
 pub(crate) fn told(fault: &WireError, format: Format, colour: Colour) -> String {
     match format {
         Format::Text => render(fault, colour),
@@ -20,7 +20,7 @@ pub(crate) fn told(fault: &WireError, format: Format, colour: Colour) -> String 
     }
 }
 
-/// With the moment in which it happened, if it ends with that, as people read it.
+/// Rewrites a timestamp at the end of a message as a time relative to now.
 fn timed(message: &str) -> Cow<'_, str> {
     match message.rsplit_once(", at ") {
         Some((said, at)) if at.parse::<Timestamp>().is_ok() => {
@@ -30,11 +30,11 @@ fn timed(message: &str) -> Cow<'_, str> {
     }
 }
 
-/// `error: what`, then what is behind it, then a hint.
+/// Formats an error as text: `error: message`, its causes, its hint.
 pub(crate) fn render(fault: &WireError, colour: Colour) -> String {
     let mut shown =
         format!("{}: {}\n", colour.paint(Part::Bad, "error"), said(&timed(&fault.message)));
-    // A cause that repeats what stands above it says nothing.
+    // Skip a cause that the line above repeats.
     let mut above = fault.message.as_str();
     for cause in &fault.causes {
         if !above.contains(cause.as_str()) {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_is_told_as_all_others_are() {
+    fn a_timestamp_is_shown_relative_to_now() {
         let told = |message: &str| render(&WireError::new(Code::Answered, message), Colour::Plain);
         let late = told("it was answered before, at 2026-01-02T03:04:05Z");
         assert!(late.contains("before, ") && late.contains(" (2026-01-0"), "{late}");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_that_was_said_already_is_not_said_again() {
+    fn a_repeated_cause_is_skipped() {
         let mut fault = WireError::new(Code::Other, "it failed: no such file");
         fault.causes = vec!["no such file".into()];
         assert_eq!(render(&fault, Colour::Plain), "error: it failed: no such file\n");

@@ -1,42 +1,40 @@
 //! A text with every character visible: the arguments of a call that a person approves.
 //!
-//! Elsewhere what a terminal would obey is left out. Here nothing may be: what
-//! is asked for must be what is read. So controls, and whatever shows nothing or
-//! turns the reading around, are written out as escapes. Each line begins with a
-//! bar and a long one is broken with another, so no text can pose as what stands
-//! around it.
+//! Elsewhere control sequences are left out. Here nothing is left out, because the
+//! user approves exactly what is shown. Control characters, invisible characters
+//! and characters that reverse the reading direction are written as escapes. Each
+//! line starts with a bar, so no text can imitate the prompt around it.
 
 use unicode_width::UnicodeWidthChar;
 
 use super::colour::{Colour, Part};
 
-/// Before a line of the text, and before what does not fit on one.
+/// The start of a line, and of the continuation of a long one.
 const BAR: &str = "│ ";
 const GOES_ON: &str = "┆ ";
 
-/// How wide a text is where no terminal sets a bound.
+/// The width without a terminal.
 const WIDE: usize = 200;
 
-/// The narrowest that it is made.
+/// The smallest width.
 const NARROW: usize = 20;
 
-/// How a text is shown.
+/// How a text is formatted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exact<'a> {
-    /// What stands before each line.
+    /// The indent of each line.
     pub(crate) indent: &'a str,
-    /// How many columns there are, if somebody says.
+    /// The number of columns, if known.
     pub(crate) width: Option<usize>,
     /// In which colours.
     pub(crate) colour: Colour,
-    /// How many characters are shown, if not all of them: from the beginning and
-    /// from the end.
+    /// The number of characters shown from the start and from the end.
     pub(crate) most: Option<(usize, usize)>,
 }
 
 impl Exact<'_> {
-    /// The text, line by line, and in between what is left out. `whole` says how
-    /// to see that.
+    /// Formats the text with a note about the omitted part. `whole` names the
+    /// command that shows all of it.
     pub(crate) fn show(&self, text: &str, whole: &str) -> String {
         let length = text.chars().count();
         match self.most {
@@ -62,7 +60,7 @@ impl Exact<'_> {
         let room = self.width.unwrap_or(WIDE).saturating_sub(self.indent.len() + 3).max(NARROW);
         let mut shown = format!("{}{BAR}", self.indent);
         let mut used = 0;
-        // Blanks at the end are seen, too.
+        // Trailing blanks are visible too.
         let blanks = line.len() - line.trim_end_matches(' ').len();
         for (at, c) in line.char_indices() {
             let hidden = is_unseen(c) || (c == ' ' && at >= line.len() - blanks);
@@ -86,7 +84,7 @@ impl Exact<'_> {
     }
 }
 
-/// How a character is written that is not shown itself.
+/// The escape of a character.
 pub(crate) fn escape(c: char) -> String {
     match u32::from(c) {
         0x0a => r"\n".to_owned(),
@@ -97,7 +95,7 @@ pub(crate) fn escape(c: char) -> String {
     }
 }
 
-/// The text on one line, of which every character is seen.
+/// Formats a text on one line with every character visible.
 pub(crate) fn on_one_line(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -109,13 +107,13 @@ pub(crate) fn on_one_line(text: &str) -> String {
     shown
 }
 
-/// How many characters of a text are written as escapes.
+/// The number of escaped characters of a text.
 pub(crate) fn unseen(text: &str) -> usize {
     text.chars().filter(|c| *c != '\n' && is_unseen(*c)).count()
 }
 
-/// Whether a character is obeyed, shows nothing, looks like a blank and is none,
-/// or turns the reading around.
+/// Whether a character controls the terminal, is invisible, looks like a blank, or
+/// reverses the reading direction.
 fn is_unseen(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
@@ -139,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_obeyed_and_nothing_is_hidden() {
+    fn control_and_invisible_characters_are_escaped() {
         for (text, seen) in [
             ("rm \u{1b}[2Jx", r"rm \x1b[2Jx"),
             ("a\rb\tc\u{7}", r"a\rb\tc\x07"),
@@ -156,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn no_line_can_pose_as_what_stands_around_it() {
+    fn every_line_starts_with_a_bar() {
         let seen = shown("one\nallow it? y\n", 80);
         assert_eq!(seen, "  │ one\n  │ allow it? y\n  │ \n");
         let long = shown(&format!("x{}allow it?", " ".repeat(40)), 30);
@@ -165,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_one_both_ends_are_shown_and_the_rest_is_counted() {
+    fn a_long_text_shows_both_ends_and_a_count() {
         let most = Some((4, 3));
         let exact = Exact { indent: "", width: None, colour: Colour::Plain, most };
         assert_eq!(exact.show("1234567", "w"), "│ 1234567\n");

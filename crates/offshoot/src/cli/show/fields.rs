@@ -1,28 +1,28 @@
-//! Fields: a name and what is said under it, line by line.
+//! A list of named fields, one per line.
 
 use super::colour::{Colour, Part};
 use super::text;
 
-/// Fields, one below the other.
+/// A list of named fields.
 #[derive(Debug, Default)]
 pub(crate) struct Fields {
     fields: Vec<(&'static str, String)>,
 }
 
 impl Fields {
-    /// Adds a field. What it says is made safe here.
+    /// Adds a field; its text is made safe.
     pub(crate) fn add(&mut self, name: &'static str, said: impl AsRef<str>) {
         self.fields.push((name, text::lines(said.as_ref()).trim_end().to_owned()));
     }
 
-    /// Adds a field, if there is something to say.
+    /// Adds a field if it has a value.
     pub(crate) fn add_some(&mut self, name: &'static str, said: Option<impl AsRef<str>>) {
         if let Some(said) = said {
             self.add(name, said);
         }
     }
 
-    /// The fields, what is said beginning in one column.
+    /// Formats the fields with their values in one column.
     pub(crate) fn render(&self, colour: Colour) -> String {
         let widest = self.fields.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
         let mut shown = String::new();

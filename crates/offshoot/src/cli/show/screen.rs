@@ -27,9 +27,9 @@ pub(crate) struct Screen {
     pub(crate) out: Colour,
     /// Colour of the standard error.
     pub(crate) err: Colour,
-    /// How many columns the standard output has, if it is a terminal.
+    /// The number of columns of the standard output, if it is a terminal.
     pub(crate) width: Option<usize>,
-    /// How many columns the standard error has, if it is a terminal.
+    /// The number of columns of the standard error, if it is a terminal.
     pub(crate) err_width: Option<usize>,
     /// What the standard error is connected to.
     pub(crate) err_kind: StreamKind,
@@ -86,7 +86,7 @@ impl Screen {
         self.say(&json_line(answer)?)
     }
 
-    /// Says something beside the answer.
+    /// Prints a remark on the standard error.
     pub(crate) fn remark(&self, shown: &str) {
         let said = match self.format {
             Format::Text => format!("{}\n", text::lines(shown)),
@@ -95,11 +95,11 @@ impl Screen {
                 format!("{}\n", inert(&json.to_string()))
             }
         };
-        // Whoever closed it does not want to hear it.
+        // A closed standard error is ignored.
         std::io::stderr().write_all(said.as_bytes()).ok();
     }
 
-    /// Says something beside the answer, if somebody is there to read it.
+    /// Prints a remark on the standard error of a terminal only.
     pub(crate) fn tell(&self, shown: &str) {
         if self.err_kind == StreamKind::Terminal && self.format == Format::Text {
             let shown = self.err.paint(Part::Faint, text::lines(shown));
@@ -114,8 +114,9 @@ pub(crate) fn json_line<T: Serialize>(answer: &T) -> Result<String, CliError> {
     Ok(format!("{}\n", inert(&json)))
 }
 
-/// JSON in which no character is left that a terminal obeys. JSON itself lets
-/// some of them stand, always inside of strings.
+/// Escapes the control characters in a JSON text that a terminal would obey.
+///
+/// JSON allows some of them inside strings.
 pub(crate) fn inert(json: &str) -> String {
     if !json.chars().any(|c| text::is_unsafe(c) && c != '\n') {
         return json.to_owned();

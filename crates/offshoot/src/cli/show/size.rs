@@ -1,4 +1,4 @@
-//! Sizes, as people read them.
+//! Formats sizes and counts.
 
 /// A number of bytes, such as `4.2 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {

@@ -6,10 +6,10 @@ use super::text;
 /// Columns between two columns.
 const GAP: usize = 2;
 
-/// What an elastic column keeps, however narrow the terminal is.
+/// The minimum width of an elastic column.
 const NARROWEST: usize = 8;
 
-/// What a firm column keeps.
+/// The minimum width of a firm column.
 const FIRM: usize = 24;
 
 /// A table: a head and rows of cells.
@@ -26,16 +26,16 @@ pub(crate) struct Column {
     flex: Flex,
 }
 
-/// Whether a column gives way when the terminal is narrow.
+/// Whether a column shrinks on a narrow terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flex {
-    /// It is as wide as it is.
+    /// It keeps its natural width.
     Stiff,
-    /// It is cut, and keeps so much.
+    /// It shrinks down to this width.
     Elastic(usize),
 }
 
-/// A cell: text that is safe already, and what it means.
+/// A cell: a safe text and its meaning.
 #[derive(Debug)]
 pub(crate) struct TableCell {
     text: String,
@@ -53,14 +53,12 @@ impl Column {
         Self { head, flex: Flex::Elastic(NARROWEST) }
     }
 
-    /// A column that is cut only if it is long: what stands there is typed
-    /// again.
+    /// A column that shrinks less, because users copy its values.
     pub(crate) const fn firm(head: &'static str) -> Self {
         Self { head, flex: Flex::Elastic(FIRM) }
     }
 
-    /// How wide it is if it is `natural` wide by itself, and elastic columns are
-    /// to be no wider than `cap`.
+    /// The width for a natural width and a maximum width of elastic columns.
     fn width(&self, natural: usize, cap: usize) -> usize {
         match self.flex {
             Flex::Stiff => natural,
@@ -70,7 +68,7 @@ impl Column {
 }
 
 impl TableCell {
-    /// A cell of this text. It is made safe here.
+    /// Makes a cell; its text is made safe.
     pub(crate) fn new(shown: impl AsRef<str>) -> Self {
         // A tree's indentation is kept.
         let shown = shown.as_ref();
@@ -78,7 +76,7 @@ impl TableCell {
         Self { text: format!("{}{}", &shown[..indented], text::line(shown)), part: None }
     }
 
-    /// This cell, with what it means.
+    /// Sets the meaning of the cell.
     pub(crate) fn part(mut self, part: Part) -> Self {
         self.part = Some(part);
         self
@@ -119,8 +117,8 @@ impl Table {
         shown
     }
 
-    /// How wide each column is. Those that do not fit at all are left out, from
-    /// the right.
+    /// The widths of the columns. Columns that do not fit are left out from the
+    /// right.
     fn widths(&self, width: Option<usize>) -> Vec<usize> {
         let mut natural: Vec<usize> = self.columns.iter().map(|c| text::width(c.head)).collect();
         for row in &self.rows {
@@ -145,7 +143,7 @@ impl Table {
         natural.first().map(|first| (*first).min(width)).into_iter().collect()
     }
 
-    /// Gives the columns that are left over to those that were cut.
+    /// Shares the remaining width among the columns that were cut.
     fn share(&self, widths: &mut [usize], natural: &[usize], width: usize) {
         let mut left = width.saturating_sub(total(widths));
         for ((own, natural), column) in widths.iter_mut().zip(natural).zip(&self.columns).rev() {
@@ -158,7 +156,7 @@ impl Table {
     }
 }
 
-/// How wide a line of these columns is.
+/// The width of a line.
 fn total(widths: &[usize]) -> usize {
     widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)
 }

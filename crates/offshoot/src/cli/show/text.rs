@@ -1,6 +1,6 @@
 //! Text from outside, made safe to show and cut to a width.
 //!
-//! Names, reasons and output are written by whoever runs a command. A terminal
+//! Names, reasons and output come from commands and models. A terminal
 //! obeys what it is sent, so nothing is sent that it could obey: complete
 //! colour and cursor sequences are left out, every other control character is
 //! shown as a picture of itself, and what is not UTF-8 as `�`. No text is
@@ -13,11 +13,11 @@ use unicode_width::UnicodeWidthChar;
 /// The longest control sequence that is left out; a longer one is shown.
 const LONGEST_SEQUENCE: usize = 64;
 
-/// What stands for a cut.
+/// The mark of a cut.
 const ELLIPSIS: char = '…';
 
-/// Makes the bytes of a stream safe, piece by piece: what is cut between two
-/// pieces is kept until the next one.
+/// Makes the bytes of a stream safe, chunk by chunk. A character or sequence that
+/// is cut between two chunks is kept until the next one.
 #[derive(Debug, Default)]
 pub(crate) struct SafeText {
     /// The unfinished character or sequence at the end of the piece before.
@@ -25,7 +25,7 @@ pub(crate) struct SafeText {
 }
 
 impl SafeText {
-    /// The next piece, with its line breaks.
+    /// Converts the next chunk; line breaks are kept.
     pub(crate) fn piece(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.kept);
         all.extend_from_slice(bytes);
@@ -51,7 +51,7 @@ impl SafeText {
         shown
     }
 
-    /// What is left when nothing more comes.
+    /// Converts the kept bytes at the end of the stream.
     pub(crate) fn rest(&mut self) -> String {
         let kept = std::mem::take(&mut self.kept);
         let mut shown = String::new();
@@ -67,7 +67,7 @@ enum Token {
     Unfinished,
 }
 
-/// What the bytes begin with.
+/// The first token of the bytes.
 fn next(bytes: &[u8]) -> Token {
     match bytes {
         [b'\r', b'\n', ..] => return Token::LeftOut(1),
@@ -94,8 +94,8 @@ fn next(bytes: &[u8]) -> Token {
     }
 }
 
-/// A sequence that begins with `ESC [`: left out if it is whole, else its ESC is
-/// shown and the rest is text.
+/// The token for a sequence that starts with `ESC [`. A complete sequence is left
+/// out; otherwise the ESC is shown and the rest is text.
 fn sequence(bytes: &[u8]) -> Token {
     for (at, byte) in bytes.iter().enumerate().skip(2).take(LONGEST_SEQUENCE) {
         match byte {
@@ -113,7 +113,7 @@ fn sequence(bytes: &[u8]) -> Token {
 fn show(shown: &mut String, c: char) {
     match c {
         '\n' | '\t' => shown.push(c),
-        // It would write over what stands in the line.
+        // It would overwrite the line.
         '\r' => shown.push('\n'),
         _ if is_unsafe(c) => shown.push(picture(c)),
         _ => shown.push(c),
@@ -140,7 +140,7 @@ pub(crate) fn lines(text: &str) -> String {
     shown
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
 }
@@ -162,9 +162,8 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     shown
 }
 
-/// The text broken between words, so that it and the indent, which stands before
-/// each line but the first, take at most so many columns. A longer word has a
-/// line of its own.
+/// Wraps a text between words. All lines but the first start with the indent. A
+/// word that is too long has its own line.
 pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> String {
     let before = width(indent);
     let mut shown = String::new();
@@ -184,7 +183,7 @@ pub(crate) fn wrapped(text: &str, columns: usize, indent: &str) -> String {
     shown
 }
 
-/// Words that mean something else than a program where a command stands.
+/// Shell keywords, which are not programs at the start of a command.
 const KEYWORDS: [&str; 16] = [
     "case", "coproc", "do", "done", "elif", "else", "esac", "fi", "for", "function", "if",
     "select", "then", "time", "until", "while",

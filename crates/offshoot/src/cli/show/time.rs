@@ -1,4 +1,4 @@
-//! Times, as people read them: how long, and how long ago.
+//! Formats durations and times.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 
 use super::text;
 
-/// How long, in two units at the most: `350ms`, `4.2s`, `3m12s`, `5h`, `2d3h`.
+/// A duration in at most two units: `350ms`, `4.2s`, `3m12s`, `5h`, `2d3h`.
 pub(crate) fn long(millis: u64) -> String {
     let seconds = millis / 1_000;
     let (minutes, hours, days) = (seconds / 60, seconds / 3_600, seconds / 86_400);
@@ -21,7 +21,7 @@ pub(crate) fn long(millis: u64) -> String {
     }
 }
 
-/// How long, in whole seconds below a minute: for what changes while it is read.
+/// A duration in whole seconds below a minute, for changing displays.
 pub(crate) fn age(millis: u64) -> String {
     match millis {
         0..10_000 => format!("{}s", millis / 1_000),
@@ -36,7 +36,7 @@ fn pair(large: (u64, &str), small: (u64, &str)) -> String {
     }
 }
 
-/// How long ago a moment was, and when exactly.
+/// A past time, relative and exact.
 pub(crate) fn moment(stamp: &str, now: Timestamp) -> String {
     match stamp.parse::<Timestamp>() {
         Ok(then) => format!("{} ({})", relative(then, now), exact(then)),
@@ -44,7 +44,7 @@ pub(crate) fn moment(stamp: &str, now: Timestamp) -> String {
     }
 }
 
-/// How long it is until something that is due, and when exactly.
+/// A due time, relative and exact.
 pub(crate) fn due(stamp: &str, now: Timestamp) -> String {
     match stamp.parse::<Timestamp>() {
         Ok(then) if between(now, then) < 1_000 => "now".to_owned(),
@@ -52,7 +52,7 @@ pub(crate) fn due(stamp: &str, now: Timestamp) -> String {
     }
 }
 
-/// How long ago a moment was.
+/// A past time, relative to now.
 pub(crate) fn ago(stamp: &str, now: Timestamp) -> String {
     match stamp.parse::<Timestamp>() {
         Ok(then) => relative(then, now),
@@ -60,7 +60,7 @@ pub(crate) fn ago(stamp: &str, now: Timestamp) -> String {
     }
 }
 
-/// How long something has lasted.
+/// The time since a moment.
 pub(crate) fn since(then: Timestamp, now: Timestamp) -> String {
     age(between(then, now))
 }

@@ -4,17 +4,17 @@ use std::collections::HashMap;
 
 use offshoot_client::wire::Task;
 
-/// A task and how many of the listed tasks stand above it.
+/// A task and its depth among the listed tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Branch<'a> {
     /// The task.
     pub(crate) task: &'a Task,
-    /// How deep it hangs.
+    /// Its depth.
     pub(crate) depth: usize,
 }
 
 impl Branch<'_> {
-    /// Its handle, indented as deep as it hangs.
+    /// The handle, indented by the depth.
     pub(crate) fn handle(&self) -> String {
         match self.depth {
             0 => self.task.handle.clone(),
@@ -23,8 +23,8 @@ impl Branch<'_> {
     }
 }
 
-/// The tasks, each followed by its children. A task whose parent is not among
-/// them stands at the top.
+/// Orders tasks so that children follow their parent. A task whose parent is not
+/// listed is at the top.
 pub(crate) fn arrange(tasks: &[Task]) -> Vec<Branch<'_>> {
     let here: HashMap<&str, usize> =
         tasks.iter().enumerate().map(|(at, task)| (task.id.as_str(), at)).collect();

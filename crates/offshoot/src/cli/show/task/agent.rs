@@ -1,4 +1,4 @@
-//! What an agent has reported of itself, in words.
+//! Formats the report of an agent.
 
 use jiff::Timestamp;
 use offshoot_agent::{AgentReport, ModelDelay, Worktree, WorktreeState};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::cli::show::{size, time};
 
-/// What an agent has done so far, on one line.
+/// The work of an agent so far, on one line.
 pub(super) fn report(reported: &Value) -> String {
     let Some(report) = AgentReport::read(reported) else {
         return reported.to_string();
@@ -31,12 +31,12 @@ pub(super) fn report(reported: &Value) -> String {
 /// Why the model of a live agent has not answered yet, if something went wrong.
 pub(crate) fn delay(task: &Task) -> Option<ModelDelay> {
     let said = task.agent.as_ref().and(task.progress.as_ref());
-    // One that has not begun again yet is held up by something else.
+    // A queued agent waits for something else.
     let said = said.filter(|_| matches!(task.state, State::Running | State::Waiting))?;
     AgentReport::read(&said.value)?.model_delay
 }
 
-/// The same in words: how often and until when, and what the error is.
+/// Describes a model delay: the tries, the time of the next one, and the error.
 pub(crate) fn delay_text(delay: &ModelDelay, now: Timestamp) -> String {
     let until = delay.until.map(|until| until.to_string());
     let due = until.filter(|until| until.parse::<Timestamp>().is_ok_and(|until| until > now));

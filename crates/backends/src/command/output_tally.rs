@@ -1,4 +1,4 @@
-//! What is known of a command's output beside what is in its log.
+//! The size and the last lines of a command's output.
 
 use std::os::fd::BorrowedFd;
 use std::time::SystemTime;
@@ -6,21 +6,21 @@ use std::time::SystemTime;
 use offshoot_core::Stamp;
 use rustix::io::Errno;
 
-use super::recent::Recent;
+use super::recent::LastLines;
 use super::report::Report;
 use crate::log::{Batch, Stream};
 
-/// How much came out of which stream, and what it said last.
+/// The bytes of each stream, and the last lines.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct OutputTally {
     stdout: u64,
     stderr: u64,
-    line: Recent,
-    errors: Recent,
+    line: LastLines,
+    errors: LastLines,
     last: Option<Stream>,
 }
 
-impl Told {
+impl OutputTally {
     /// Reads once from a pipe, at least so much if it is there, without waiting
     /// for it.
     pub(crate) fn read(
@@ -64,7 +64,7 @@ impl Told {
         batch.note(stream, from, now());
     }
 
-    pub(crate) fn put_into(&self, report: &mut Report) {
+    pub(crate) fn write_to(&self, report: &mut Report) {
         report.output.stdout = self.stdout;
         report.output.stderr = self.stderr;
         report.output.bytes = self.stdout + self.stderr;

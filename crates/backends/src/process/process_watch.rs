@@ -8,9 +8,9 @@ use tokio::io::unix::AsyncFd;
 
 /// A process held by a descriptor: its number is not given away meanwhile.
 #[derive(Debug)]
-pub(crate) struct Held(AsyncFd<OwnedFd>);
+pub(crate) struct ProcessWatch(AsyncFd<OwnedFd>);
 
-impl Held {
+impl ProcessWatch {
     /// Must be called within Tokio.
     pub(crate) fn new(descriptor: OwnedFd) -> io::Result<Self> {
         #[expect(deprecated, reason = "an owned descriptor is what the unsafe successor demands")]

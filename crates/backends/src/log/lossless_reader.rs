@@ -1,67 +1,67 @@
-//! The place of a reader that must miss nothing.
+//! A reader of a log that must miss nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::Notify;
 
-/// Where a reader stands that is gone: past everything.
+/// The position of a dropped reader: past everything.
 const GONE: u64 = u64::MAX;
 
-/// The place of a reader that must miss nothing, taken before the command
-/// starts. What the reader has not read is not dropped from the log; the
-/// command is held up instead, as by a full pipe, until the reader has read on
-/// or the seat is dropped.
+/// A reader that must miss nothing, made before the command starts.
+///
+/// The log drops no output that the reader has not read. Instead the command is held up,
+/// as by a full pipe, until the reader has read on or is dropped.
 #[derive(Debug)]
-pub struct Seat(Hold);
+pub struct LosslessReader(ReaderPosition);
 
-/// A seat as the writer sees it.
+/// The position of a lossless reader, for the writer.
 #[derive(Clone, Debug)]
-pub(crate) struct Hold(Arc<Place>);
+pub(crate) struct ReaderPosition(Arc<ReaderState>);
 
 #[derive(Debug, Default)]
-struct Place {
+struct ReaderState {
     read: AtomicU64,
     moved: Notify,
 }
 
-impl Default for Seat {
+impl Default for LosslessReader {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl Seat {
-    /// A seat at the beginning of a log.
+impl LosslessReader {
+    /// A reader at the beginning of a log.
     pub fn new() -> Self {
-        Self(Hold(Arc::default()))
+        Self(ReaderPosition(Arc::default()))
     }
 
-    pub(crate) fn hold(&self) -> Hold {
+    pub(crate) fn hold(&self) -> ReaderPosition {
         self.0.clone()
     }
 
-    /// Lets go of everything before this.
+    /// Lets the log drop everything before this position.
     pub(crate) fn has_read(&self, up_to: u64) {
         self.0.0.read.fetch_max(up_to.min(GONE - 1), Ordering::AcqRel);
         self.0.0.moved.notify_waiters();
     }
 }
 
-impl Drop for Seat {
+impl Drop for LosslessReader {
     fn drop(&mut self) {
         self.0.0.read.store(GONE, Ordering::Release);
         self.0.0.moved.notify_waiters();
     }
 }
 
-impl Hold {
-    /// How far the reader has read.
+impl ReaderPosition {
+    /// The position up to which the reader has read.
     pub(crate) fn read(&self) -> u64 {
         self.0.read.load(Ordering::Acquire)
     }
 
-    /// Resolves once the reader has read so far, or is gone.
+    /// Resolves once the reader has read up to this position, or is dropped.
     pub(crate) async fn passed(&self, place: u64) {
         loop {
             let mut moved = std::pin::pin!(self.0.moved.notified());

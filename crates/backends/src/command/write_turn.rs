@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
-use super::told::Told;
-use crate::log::{Batch, Live, Stream, Writer};
+use super::output_tally::OutputTally;
+use crate::log::{Batch, LiveLog, Stream, Writer};
 
 /// How much is read before it is written. So much is in memory for a command
 /// that floods, and hardly anything for one that is silent.
@@ -21,10 +21,10 @@ const MUCH: usize = 64 << 10;
 const PAUSES: [Duration; 3] =
     [Duration::from_micros(300), Duration::from_millis(1), Duration::from_millis(2)];
 
-/// How long a turn takes at most: others flood, too.
+/// The longest turn. Other commands may flood, too.
 const TURN: Duration = Duration::from_millis(50);
 
-/// How fast a command writes.
+/// The rate at which a command writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     since: Option<Instant>,
@@ -58,19 +58,19 @@ impl Pace {
 /// A batch to be written and, of a command that floods, the pipes to go on
 /// reading from.
 #[derive(Debug)]
-pub(crate) struct Spell {
+pub(crate) struct WriteTurn {
     pub(crate) writer: Box<Writer>,
     pub(crate) batch: Batch,
-    pub(crate) told: Told,
-    pub(crate) live: Arc<Live>,
+    pub(crate) tally: OutputTally,
+    pub(crate) live: Arc<LiveLog>,
     pub(crate) pipes: [Option<OwnedFd>; 2],
     pub(crate) pace: Pace,
 }
 
-impl Spell {
+impl WriteTurn {
     /// Writes the batch, and goes on as long as the command floods. What is in
     /// the batch afterwards waits for a reader.
-    pub(crate) fn cast(&mut self) {
+    pub(crate) fn run(&mut self) {
         self.write();
         let begun = Instant::now();
         while begun.elapsed() < TURN && self.pipes.iter().any(Option::is_some) {
@@ -102,7 +102,7 @@ impl Spell {
 
     fn write(&mut self) {
         self.writer.append(&self.batch);
-        self.live.tell(self.writer.kept().end);
+        self.live.advance(self.writer.kept().end);
         // A large buffer is kept only while it is of use.
         if self.batch.len() < self.batch.bytes.capacity() / 4 {
             self.batch.bytes = Vec::new();
@@ -115,7 +115,7 @@ impl Spell {
         for (pipe, stream) in self.pipes.iter_mut().zip([Stream::Stdout, Stream::Stderr]) {
             let room = MOST.saturating_sub(self.batch.len());
             let Some(open) = pipe.as_ref().filter(|_| room > 0) else { continue };
-            match self.told.read(&mut self.batch, open.as_fd(), (stream, room)) {
+            match self.tally.read(&mut self.batch, open.as_fd(), (stream, room)) {
                 Ok(1..) | Err(Errno::AGAIN) => {}
                 // Closed, or not to be read any more.
                 Ok(_) | Err(_) => *pipe = None,

@@ -1,12 +1,12 @@
-//! One look at all processes that misses none.
+//! One scan of all processes that misses none.
 //!
 //! # The problem
 //! A listing of `/proc` is no snapshot. A process that forks and exits between the moment it is
 //! listed and the moment it is examined, or that is born behind the end of the listing, is missed
 //! together with its child.
 //!
-//! # What makes a look complete
-//! A look reads the kernel's [`Cursor`] first, lists all processes twice, and then examines the
+//! # What makes a scan complete
+//! A scan reads the kernel's [`PidCursor`] first, lists all processes twice, and then examines the
 //! numbers given out meanwhile, oldest first, until no more are. A process that is alive then and
 //! was not examined alive must have been invisible when its turn came: its parent was still in
 //! the middle of `fork`, and so alive. The parent has an older number, so it was examined before,
@@ -16,11 +16,11 @@
 //!
 //! # Ending what keeps forking
 //! A process on the [`KillList`] is stopped as soon as it is met, and all of them are killed once
-//! the look is complete. Killed one by one, each would make room under the limit of processes for
+//! the scan is complete. Killed one by one, each would make room under the limit of processes for
 //! a new child of the others.
 //!
 //! # Cgroups
-//! What is in a command's cgroup is read last, so that what it holds at the end of the look is known. The kernel says whether a cgroup is empty, and kills all of one at once.
+//! What is in a command's cgroup is read last, so that what it holds at the end of the scan is known. The kernel says whether a cgroup is empty, and kills all of one at once.
 
 use std::os::fd::OwnedFd;
 
@@ -30,21 +30,21 @@ use rustix::process::Signal;
 
 use super::census::{Census, Coverage, mark_in};
 use super::cgroup::Cgroup;
-use super::cursor::{Cursor, Given};
 use super::identity::Identity;
 use super::inherited_mark::InheritedMark;
+use super::pid_cursor::{PidCursor, RecentPids};
 use super::proc::{Proc, is_shortage};
 use super::roots::Roots;
 use super::stat::Stat;
 
-/// How many numbers a look examines behind its listings before it gives up. A look serves many
+/// How many numbers a scan examines behind its listings before it gives up. A scan serves many
 /// commands, and one of them must not hold up the others.
 const MOST: usize = 32_768;
 
-/// How far above a process its ancestors are looked for.
+/// The most ancestors of a process that are searched.
 const ABOVE: usize = 64;
 
-/// The commands whose processes a look kills.
+/// The commands whose processes a scan kills.
 #[derive(Clone, Debug, Default)]
 struct KillList {
     by_mark: HashMap<InheritedMark, Roots>,
@@ -63,9 +63,9 @@ impl KillList {
     }
 }
 
-/// What a look is for.
+/// The purpose of a scan.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Request {
+pub(crate) struct ScanRequest {
     /// Marks are read of processes that started no earlier.
     pub(crate) since: u64,
     /// Processes that are not examined.
@@ -75,7 +75,7 @@ pub(crate) struct Request {
     kill: KillList,
 }
 
-impl Request {
+impl ScanRequest {
     /// For the marks of processes that started no earlier.
     pub(crate) fn since(since: u64) -> Self {
         Self { since, ..Self::default() }
@@ -94,9 +94,9 @@ impl Request {
     }
 }
 
-/// A look under way.
-struct Look<'a> {
-    request: &'a Request,
+/// A scan under way.
+struct Scan<'a> {
+    request: &'a ScanRequest,
     proc: &'a mut Proc,
     census: Census,
     /// Members of commands on the kill list.
@@ -104,8 +104,8 @@ struct Look<'a> {
 }
 
 /// Looks at every process but those passed over. Blocks for as long as the system takes.
-pub(super) fn take(request: &Request, proc: &mut Proc) -> Census {
-    let mut look = Look { request, proc, census: Census::empty(), stopped: HashSet::new() };
+pub(super) fn take(request: &ScanRequest, proc: &mut Proc) -> Census {
+    let mut look = Scan { request, proc, census: Census::empty(), stopped: HashSet::new() };
     look.census.coverage = match look.examine_all_and_cgroups() {
         Ok(coverage) => coverage,
         // A system that tells nothing of processes has none that could be found.
@@ -119,7 +119,7 @@ pub(super) fn take(request: &Request, proc: &mut Proc) -> Census {
     look.census
 }
 
-impl Look<'_> {
+impl Scan<'_> {
     fn examine_all_and_cgroups(&mut self) -> Result<Coverage, Errno> {
         self.kill_cgroups()?;
         let mut coverage = self.examine_all()?;
@@ -198,7 +198,7 @@ impl Look<'_> {
             let (Some(earlier), Some(later)) = (cursor, now) else {
                 return Ok(Coverage::Partial);
             };
-            let Given::These(new) = later.since(earlier, self.highest()?) else {
+            let RecentPids::These(new) = later.since(earlier, self.highest()?) else {
                 return Ok(Coverage::Partial);
             };
             if new.is_empty() {
@@ -227,8 +227,8 @@ impl Look<'_> {
         Ok(Coverage::Partial)
     }
 
-    fn cursor(&mut self) -> Result<Option<Cursor>, Errno> {
-        Ok(self.proc.read("/proc/loadavg")?.and_then(Cursor::parse))
+    fn cursor(&mut self) -> Result<Option<PidCursor>, Errno> {
+        Ok(self.proc.read("/proc/loadavg")?.and_then(PidCursor::parse))
     }
 
     /// Above the highest number that the kernel gives.
@@ -267,12 +267,12 @@ impl Look<'_> {
         Ok(line.and_then(|line| Stat::parse(pid, line)))
     }
 
-    /// What tells whose a process is, if this one may see it: its brand or, where none could be
+    /// What tells whose a process is, if this one may see it: its mark or, where none could be
     /// given to it, the task that its environment names.
     fn mark(&mut self, pid: i32) -> Result<Option<InheritedMark>, Errno> {
         let limits = self.proc.read(&format!("/proc/{pid}/limits"))?.unwrap_or_default();
-        if let Some(brand) = std::str::from_utf8(limits).ok().and_then(InheritedMark::in_limits) {
-            return Ok(Some(brand));
+        if let Some(mark) = std::str::from_utf8(limits).ok().and_then(InheritedMark::in_limits) {
+            return Ok(Some(mark));
         }
         let environment = self.proc.read(&format!("/proc/{pid}/environ"))?.unwrap_or_default();
         Ok(mark_in(environment).map(InheritedMark::of))

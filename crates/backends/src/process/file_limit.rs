@@ -1,10 +1,10 @@
-//! How many files this process may have open.
+//! The limit on open files of this process.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the limit was before it was raised.
+/// The limit before it was raised.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
 /// Lets this process have as many files open as the system allows it. Each
@@ -31,6 +31,6 @@ pub(crate) fn restore(pid: i32) {
     }
 }
 
-/// Elsewhere nobody can change another's limit.
+/// Does nothing: on this system no process can change the limit of another.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn restore(_pid: i32) {}

@@ -1,5 +1,5 @@
-//! Who owns the process of a command, from its start until nothing of it is
-//! left.
+//! The supervisor of a command: it owns the process from its start until nothing of it
+//! is left.
 
 use std::future::Future;
 use std::sync::{Arc, OnceLock};
@@ -12,73 +12,73 @@ use tokio::net::unix::pipe;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use super::commands::Shared;
-use super::end::{End, Finish};
-use super::pump::{Destination, Pump};
+use super::commands::CommandsShared;
+use super::end::{CommandEnd, CommandResult};
+use super::pump::{OutputDestination, Pump};
 use super::report::Report;
-use super::start::{Start, Started};
-use crate::log::{Hold, Live, Pen, Writer};
+use super::start::{CommandStart, StartedCommand};
+use crate::log::{LiveLog, LogWriteGuard, ReaderPosition, Writer};
 use crate::process::{Process, Roots, end_members, tell_strays};
 
-/// How much a command is to stop. It only ever grows.
+/// How urgently a command is to stop. It only grows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Urgency {
-    /// Not at all.
+pub(crate) enum StopUrgency {
+    /// The command runs on.
     #[default]
     Run,
-    /// It is asked to, and somebody else has the patience.
+    /// The command is asked to stop, and the runtime has the timeout.
     Ask,
-    /// It is asked to, and killed after so long.
+    /// The command is asked to stop, and killed after this time.
     AskThenKill(Duration),
-    /// At once.
+    /// The command is killed at once.
     Kill,
 }
 
-/// What a keeper needs beside the command.
+/// The start of a supervised command.
 #[derive(Debug)]
-pub(crate) struct Job {
-    pub(crate) start: Start,
+pub(crate) struct SupervisorJob {
+    pub(crate) start: CommandStart,
     pub(crate) attempt: u32,
-    /// How long what a command leaves behind may take to end.
+    /// The time that processes have to end that the command leaves behind.
     pub(crate) grace: Duration,
-    pub(crate) hold: Option<Hold>,
+    pub(crate) hold: Option<ReaderPosition>,
 }
 
-/// A command's keeper, as its body and its backend reach it.
+/// The handle of a command's supervisor, for its body and its backend.
 #[derive(Debug)]
-pub(crate) struct Keeper {
+pub(crate) struct Supervisor {
     pub(crate) task: TaskId,
-    urgency: watch::Sender<Urgency>,
+    urgency: watch::Sender<StopUrgency>,
     report: Arc<watch::Sender<Report>>,
-    finish: watch::Sender<Option<Finish>>,
+    finish: watch::Sender<Option<CommandResult>>,
     roots: OnceLock<Roots>,
     pub(crate) stdin: Mutex<Option<pipe::Sender>>,
-    /// Rung when a message was queued.
-    pub(crate) mail: Notify,
+    /// Notified when a message was queued.
+    pub(crate) messages: Notify,
 }
 
-impl Keeper {
-    /// Begins to keep a command. Must be called within Tokio.
-    pub(crate) fn begin(shared: &Arc<Shared>, job: Job) -> Arc<Self> {
+impl Supervisor {
+    /// Starts to supervise a command. Must be called within Tokio.
+    pub(crate) fn begin(shared: &Arc<CommandsShared>, job: SupervisorJob) -> Arc<Self> {
         let environment = job.start.origin();
         let report = Report { environment, ..Report::default() };
-        let keeper = Arc::new(Self {
+        let supervisor = Arc::new(Self {
             task: job.start.task,
             urgency: watch::Sender::default(),
             report: Arc::new(watch::Sender::new(report)),
             finish: watch::Sender::default(),
             roots: OnceLock::new(),
             stdin: Mutex::default(),
-            mail: Notify::new(),
+            messages: Notify::new(),
         });
-        shared.keepers.enter(&keeper);
-        let keeping = Keeping { keeper: keeper.clone(), shared: shared.clone() };
-        tokio::spawn(keeping.run(job));
-        keeper
+        shared.supervisors.enter(&supervisor);
+        let supervision = Supervision { supervisor: supervisor.clone(), shared: shared.clone() };
+        tokio::spawn(supervision.run(job));
+        supervisor
     }
 
-    /// Has the command stop, at least so urgently.
-    pub(crate) fn stop(&self, urgency: Urgency) {
+    /// Stops the command, at least this urgently.
+    pub(crate) fn stop(&self, urgency: StopUrgency) {
         self.urgency.send_if_modified(|now| {
             let more = urgency > *now;
             *now = urgency.max(*now);
@@ -86,100 +86,102 @@ impl Keeper {
         });
     }
 
-    /// What is known of the command, now and later.
+    /// The reports of the command.
     pub(crate) fn reports(&self) -> watch::Receiver<Report> {
         self.report.subscribe()
     }
 
     /// Resolves once nothing of the command is left and its log is durable.
-    pub(crate) async fn finished(&self) -> Finish {
+    pub(crate) async fn finished(&self) -> CommandResult {
         let mut finish = self.finish.subscribe();
-        let told = finish.wait_for(Option::is_some).await;
-        // The sender is this keeper's, so it cannot go first.
-        let told = told.ok().and_then(|told| told.clone());
-        told.unwrap_or(Finish::of(End::Unknown))
+        let result = finish.wait_for(Option::is_some).await;
+        // The sender is this supervisor's, so it cannot go first.
+        let result = result.ok().and_then(|result| result.clone());
+        result.unwrap_or(CommandResult::of(CommandEnd::Unknown))
     }
 
     pub(crate) fn is_finished(&self) -> bool {
         self.finish.borrow().is_some()
     }
 
-    /// What makes a process this command's, once it has started.
+    /// The roots of the command's processes, once it has started.
     pub(crate) fn roots(&self) -> Option<&Roots> {
         self.roots.get()
     }
 }
 
-/// The keeping itself.
-struct Keeping {
-    keeper: Arc<Keeper>,
-    shared: Arc<Shared>,
+/// The task that supervises a command.
+struct Supervision {
+    supervisor: Arc<Supervisor>,
+    shared: Arc<CommandsShared>,
 }
 
-impl Drop for Keeping {
+impl Drop for Supervision {
     fn drop(&mut self) {
-        // Nobody may wait for a keeper that went with its Tokio runtime.
-        self.keeper.finish.send_if_modified(|finish| {
+        // A supervisor that goes with its Tokio runtime must not leave a waiter behind.
+        self.supervisor.finish.send_if_modified(|finish| {
             let gone = finish.is_none();
-            finish.get_or_insert(Finish::of(End::Unknown));
+            finish.get_or_insert(CommandResult::of(CommandEnd::Unknown));
             gone
         });
-        self.shared.keepers.left(&self.keeper);
+        self.shared.supervisors.left(&self.supervisor);
     }
 }
 
-impl Keeping {
-    async fn run(self, job: Job) {
+impl Supervision {
+    async fn run(self, job: SupervisorJob) {
         let live = self.shared.log(job.start.task).live().clone();
-        let finish = self.keep(job).await;
-        self.shared.lives.remember(live);
-        self.keeper.finish.send_replace(Some(finish));
+        let finish = self.supervise(job).await;
+        self.shared.live_logs.remember(live);
+        self.supervisor.finish.send_replace(Some(finish));
     }
 
-    async fn keep(&self, job: Job) -> Finish {
-        let Job { start, attempt, grace, hold } = job;
+    async fn supervise(&self, job: SupervisorJob) -> CommandResult {
+        let SupervisorJob { start, attempt, grace, hold } = job;
         let log = self.shared.log(start.task);
         let (live, folder) = (log.live().clone(), self.shared.log_folder(start.task));
         let limits = self.shared.limits;
-        let stopped = *self.keeper.urgency.borrow() > Urgency::Run;
+        let stopped = *self.supervisor.urgency.borrow() > StopUrgency::Run;
         let begun = self.shared.starters.run(move || {
             let writer = Writer::open(folder, limits, attempt, hold);
             (if stopped { None } else { Some(start.start()) }, writer)
         });
-        let Ok((started, writer)) = begun.await else { return Finish::of(End::Unknown) };
+        let Ok((started, writer)) = begun.await else {
+            return CommandResult::of(CommandEnd::Unknown);
+        };
         let end = match started {
             Some(Ok(started)) => return self.attend(started, writer, live, grace).await,
             Some(Err(why)) => {
-                self.keeper.report.send_modify(|report| report.start_error = Some(why.error));
-                End::NotStarted(why)
+                self.supervisor.report.send_modify(|report| report.start_error = Some(why.error));
+                CommandEnd::StartFailure(why)
             }
-            None => End::Stopped,
+            None => CommandEnd::Stopped,
         };
         // Readers may wait for it to be written.
-        drop(Pen::take(live, writer.kept().end));
-        Finish::of(end)
+        drop(LogWriteGuard::take(live, writer.kept().end));
+        CommandResult::of(end)
     }
 
-    /// Attends to a process until nothing of it is left.
+    /// Supervises a process until nothing of it is left.
     async fn attend(
         &self,
-        started: Started,
+        started: StartedCommand,
         writer: Writer,
-        live: Arc<Live>,
+        live: Arc<LiveLog>,
         grace: Duration,
-    ) -> Finish {
-        let Started { mut process, cgroup, stdin, stdout, stderr } = started;
+    ) -> CommandResult {
+        let StartedCommand { mut process, cgroup, stdin, stdout, stderr } = started;
         let exited = process.exited();
-        let (keeper, scanner) = (&self.keeper, &self.shared.scanner);
+        let (supervisor, scanner) = (&self.supervisor, &self.shared.scanner);
         let (begun, main) = (Instant::now(), process.identity());
-        let roots = Roots::ours(keeper.task, main, cgroup.clone());
-        keeper.roots.get_or_init(|| roots.clone());
+        let roots = Roots::ours(supervisor.task, main, cgroup.clone());
+        supervisor.roots.get_or_init(|| roots.clone());
         let workers = self.shared.writers.clone();
-        let to = Destination { writer, live, report: keeper.report.clone(), workers };
+        let to = OutputDestination { writer, live, report: supervisor.report.clone(), workers };
         let (finish, finished) = oneshot::channel();
         let pump = tokio::spawn(Pump::new(stdout, stderr, to).run(finished));
-        *keeper.stdin.lock() = stdin.and_then(|pipe| pipe::Sender::from_owned_fd(pipe).ok());
-        keeper.report.send_modify(|report| {
+        *supervisor.stdin.lock() = stdin.and_then(|pipe| pipe::Sender::from_owned_fd(pipe).ok());
+        supervisor.report.send_modify(|report| {
             let environment = report.environment;
             *report = Report { environment, ..Report::of(main) };
         });
@@ -187,8 +189,8 @@ impl Keeping {
         let deadline = self.until_exit(&process, &roots, exited).await;
         let ran = begun.elapsed();
         let left_behind = end_members(scanner, &roots, self.patience(deadline, grace)).await;
-        // Whoever still has the pipes is not this task's, and is not waited
-        // for.
+        // A process that still has the pipes does not belong to this task, and is not
+        // waited for.
         let _ = finish.send(());
         let said = pump.await.unwrap_or_default();
         let spent = process.reap();
@@ -197,11 +199,11 @@ impl Keeping {
             // daemon ends.
             drop(self.shared.starters.run(move || cgroup.remove()));
         }
-        let end = End::of(spent.status);
-        keeper.report.send_modify(|report| {
+        let end = CommandEnd::of(spent.status);
+        supervisor.report.send_modify(|report| {
             match end {
-                End::Exit(code) => report.exit = Some(code),
-                End::Signal(signal) => report.signal = Some(signal),
+                CommandEnd::Exit(code) => report.exit = Some(code),
+                CommandEnd::Signal(signal) => report.signal = Some(signal),
                 _ => {}
             }
             report.duration_ms = Some(millis(ran));
@@ -209,21 +211,21 @@ impl Keeping {
             report.peak_bytes = spent.peak;
             report.left_behind = left_behind as u64;
         });
-        Finish { end, said }
+        CommandResult { end, said }
     }
 
-    /// Waits for the main process to end, and has it end as it is asked to.
-    /// Until when what is left may take, if that was said.
+    /// Waits for the main process to end, and ends it on request. Returns the deadline
+    /// for the processes it leaves behind, if there is one.
     async fn until_exit(
         &self,
         process: &Process,
         roots: &Roots,
         exited: impl Future<Output = ()>,
     ) -> Option<Instant> {
-        let mut urgency = self.keeper.urgency.subscribe();
+        let mut urgency = self.supervisor.urgency.subscribe();
         let mut exited = std::pin::pin!(exited);
         let mut deadline = None;
-        let mut acted = Urgency::Run;
+        let mut acted = StopUrgency::Run;
         let mut quiet = Some(self.shared.scanner.quiet(process.identity().pid));
         loop {
             let now = *urgency.borrow_and_update();
@@ -236,49 +238,49 @@ impl Keeping {
                 () = &mut exited => return deadline,
                 _ = urgency.changed() => {}
                 () = until(deadline) => {
-                    self.keeper.stop(Urgency::Kill);
+                    self.supervisor.stop(StopUrgency::Kill);
                     deadline = None;
                 }
             }
         }
     }
 
-    /// Does what is asked for beyond what was done.
+    /// Sends the signals that the new urgency adds to the old one.
     fn act(
         &self,
         process: &Process,
         roots: &Roots,
-        done: Urgency,
-        now: Urgency,
+        done: StopUrgency,
+        now: StopUrgency,
     ) -> Option<Instant> {
-        if now == Urgency::Kill {
+        if now == StopUrgency::Kill {
             process.signal_group(Signal::KILL);
             return None;
         }
-        if done == Urgency::Run {
+        if done == StopUrgency::Run {
             process.ask_group();
             let (scanner, roots) = (self.shared.scanner.clone(), roots.clone());
             let signals = process.signals();
             tokio::spawn(async move { tell_strays(&scanner, &roots, signals).await });
         }
         match now {
-            Urgency::AskThenKill(patience) => Instant::now().checked_add(patience),
+            StopUrgency::AskThenKill(patience) => Instant::now().checked_add(patience),
             _ => None,
         }
     }
 
-    /// Resolves once what is left is to be killed.
+    /// Resolves once the processes that are left are to be killed.
     fn patience(
         &self,
         deadline: Option<Instant>,
         grace: Duration,
     ) -> impl Future<Output = ()> + use<> {
-        let mut urgency = self.keeper.urgency.subscribe();
+        let mut urgency = self.supervisor.urgency.subscribe();
         let deadline = deadline.or_else(|| Instant::now().checked_add(grace));
         async move {
             tokio::select! {
                 () = until(deadline) => {}
-                _ = urgency.wait_for(|urgency| *urgency == Urgency::Kill) => {}
+                _ = urgency.wait_for(|urgency| *urgency == StopUrgency::Kill) => {}
             }
         }
     }

@@ -1,16 +1,15 @@
-//! Does one thing and tells how it went: the tests have it done by a confined
-//! process and by one that is not.
+//! Tries one operation and prints its result. The tests run it confined and not.
 
 fn main() -> std::process::ExitCode {
     offshoot_sandbox::enter_if_asked();
-    deeds::main()
+    operations::main()
 }
 
 #[cfg(target_os = "linux")]
-mod deeds;
+mod operations;
 
 #[cfg(not(target_os = "linux"))]
-mod deeds {
+mod operations {
     pub(crate) fn main() -> std::process::ExitCode {
         std::process::ExitCode::FAILURE
     }

@@ -1,4 +1,4 @@
-//! The deeds.
+//! The operations, by name.
 
 use std::io;
 use std::os::linux::net::SocketAddrExt;
@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 
-/// A deed that the system refuses exits with 1 and prints the number of the
-/// error. One that cannot even be tried exits with 2.
+/// Tries the operation of the arguments. One that the system refuses exits with 1 and
+/// prints the number of the error. One that cannot be tried exits with 2.
 pub(crate) fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    match deed(&args) {
+    match operation(&args) {
         Some(Ok(told)) => {
             println!("{told}");
             ExitCode::SUCCESS
@@ -22,13 +22,13 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::FAILURE
         }
         None => {
-            eprintln!("there is no such deed: {args:?}");
+            eprintln!("there is no such operation: {args:?}");
             ExitCode::from(2)
         }
     }
 }
 
-fn deed(args: &[&str]) -> Option<io::Result<String>> {
+fn operation(args: &[&str]) -> Option<io::Result<String>> {
     let done = |result: io::Result<()>| result.map(|()| "done".to_owned());
     Some(match *args {
         ["read", path] => std::fs::read_to_string(path),
