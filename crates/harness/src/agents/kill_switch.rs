@@ -14,7 +14,7 @@ use offshoot_store::{
 use parking_lot::Mutex;
 
 use crate::agents::kill_point::{CommitRef, KillPoint};
-use crate::crash::mine::{die, die_after};
+use crate::crash::kill_switch::{die, die_after};
 
 /// Beside the data: the names of the commits of the last worker.
 const COMMITS: &str = "commits";

@@ -75,7 +75,7 @@ pub enum Hold {
     /// Nothing.
     Nothing,
     /// Its gate.
-    PipeGate,
+    Gate,
     /// The end of its standard input, all lines of which it repeats.
     Input,
 }

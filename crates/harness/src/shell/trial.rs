@@ -11,7 +11,7 @@ use offshoot_client::DaemonDir;
 use rustix::process::Signal;
 
 use crate::rng::Rng;
-use crate::shell::audit::deeds::ended_by_itself;
+use crate::shell::audit::operations::ended_by_itself;
 use crate::shell::audit::{Findings, audit};
 use crate::shell::binary::Binary;
 use crate::shell::bystander::Bystander;
