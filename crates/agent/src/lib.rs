@@ -24,16 +24,15 @@ mod dialect;
 mod finish_alias;
 mod finish_tool;
 mod grants;
+mod isolation;
 mod loop_exit;
 mod model_delay;
 mod model_source;
 mod notice;
 mod profile;
-mod project;
 mod report;
 mod spawn_order;
 mod tool;
-mod worktree;
 
 pub use agents::{AgentBackend, Agents, BriefError};
 pub use approval::{ApprovalError, ApprovalRequest, Decision, PendingApproval};
@@ -46,16 +45,15 @@ pub use finish_alias::FinishAlias;
 pub use grants::{GrantStore, MemoryGrants, covers};
 pub use model_delay::ModelDelay;
 pub use model_source::{ModelSource, ModelUnavailable, Providers};
+pub use offshoot_worktree::{GIT_LIMIT, OwnerState, Worktree, WorktreeState, project_ancestors};
 pub use profile::{
     Profile, ProfileError, ProfileOrigin, ProfileSource, ProfileTrust, ProfileUnavailable,
 };
-pub use project::project_ancestors;
 pub use report::AgentReport;
 pub use tool::{
     CommandOutcome, Effect, Function, Limits, OfferedTools, Output, Returns, Span, Tool,
     ToolContext, ToolError, ToolMap, ToolSource, parse_arguments, schema_of, survey, survey_hiding,
 };
-pub use worktree::{Fate, GIT_LIMIT, Worktree, WorktreeState};
 
 /// The operations of the built-in tools, for tools that perform them with other
 /// arguments.

@@ -8,6 +8,8 @@ use offshoot_core::{SessionId, text};
 use offshoot_models::{Gate, Model, Prices};
 
 use super::{Dialects, Tool, ToolCache, ToolSource};
+use offshoot_worktree::Worktrees;
+
 use crate::brief::Brief;
 use crate::budget::Reservations;
 use crate::clock::Clocks;
@@ -15,7 +17,6 @@ use crate::delta::Deltas;
 use crate::grants::StandingGrants;
 use crate::model_source::{ModelSource, ModelUnavailable};
 use crate::profile::{Profile, ProfileSource, ProfileUnavailable};
-use crate::worktree::Worktrees;
 
 /// The limits of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -34,7 +34,7 @@ impl CommandBackend {
         Self { shared, restart, stdin, caller: Mutex::new(caller) }
     }
 
-    /// What executes this command.
+    /// The backend of this command.
     pub(crate) fn of(
         command: &Command,
         shared: Arc<CommandsShared>,
