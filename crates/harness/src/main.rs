@@ -262,7 +262,7 @@ fn crash(kills: u64, seed: u64, bug: Option<PlantedBug>) -> ExitCode {
 }
 
 fn shell(program: &Path, kills: u64, seed: u64) -> ExitCode {
-    let toll = match toll::kill_many(program, kills, seed) {
+    let toll = match report::kill_many(program, kills, seed) {
         Ok(toll) => toll,
         Err(error) => {
             eprintln!("the harness itself failed: {error:#}");
