@@ -82,7 +82,7 @@ fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
         (model.asked()[0].body.to_string().contains("Obey the folder."), said.err)
     };
     let (obeys, told) = heard(&[]);
-    assert!(!obeys && told.contains("the profile lead of this folder is not used"), "{told}");
+    assert!(!obeys && told.contains("the profile lead of this directory is not used"), "{told}");
     assert!(heard(&["--profile", "lead"]).0);
     world.done(&["trust"]);
     assert!(heard(&[]).0);
