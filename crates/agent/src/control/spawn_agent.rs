@@ -17,7 +17,7 @@ use super::awaited::Awaited;
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::built_in_tools::SPAWN_AGENT;
-use crate::child_budget::{Bond, Share};
+use crate::child_budget::{Bond, ChildBudget};
 use crate::finish_tool::Finish;
 use crate::isolation::worktree_base;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
@@ -259,7 +259,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
         )));
     }
     let bond = if asked.detached { Bond::Detached } else { Bond::Owned };
-    let share = Share::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
+    let share = ChildBudget::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
     let granted = share.enter(&mut brief);
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
