@@ -23,6 +23,7 @@ use offshoot_core::{Failure, FailureKind, Payload, TaskId};
 use offshoot_models::{Gate, Model};
 use offshoot_runtime::{BodyError, BodyResult, Context, Error, InboxRows, StepError};
 use offshoot_store::CounterChange;
+use offshoot_worktree::WorktreeSpec;
 
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::budget::{BudgetLedger, fit};
@@ -30,12 +31,12 @@ use crate::clock::{Clock, ClockGuard};
 use crate::control::{self, SourceTools};
 use crate::conversation::entry::{Continuation, Entry, Fork};
 use crate::conversation::{Closing, Conversation, ResultMode, Tail, estimate, history};
+use crate::isolation::make_worktree;
 use crate::loop_exit::LoopExit;
 use crate::model_delay::ModelDelay;
-use crate::notice::envelope;
+use crate::notice::{Notice, NoticeKind};
 use crate::tool::AgentShared;
 use crate::tool::Toolbox;
-use crate::worktree::{self, Tree};
 
 use self::payment::open_ledger;
 use self::tool_runner::without_output;
@@ -58,7 +59,7 @@ pub(crate) struct AgentLoop {
     /// The tools of the agent's sources, if it has any.
     source_tools: Option<Box<SourceTools>>,
     /// The agent's own worktree, if it is isolated.
-    pub(crate) tree: Option<Arc<Tree>>,
+    pub(crate) tree: Option<Arc<WorktreeSpec>>,
     /// The system prompt.
     system: Arc<str>,
     conversation: Conversation,
@@ -109,12 +110,10 @@ impl AgentLoop {
         let mut system = control::system(&shared, &cx, &brief);
         let tree = match brief.isolation {
             Isolation::None => None,
-            Isolation::Worktree => {
-                Some(Box::pin(worktree::settle_in(&shared, &cx, &mut brief)).await?)
-            }
+            Isolation::Worktree => Some(Box::pin(make_worktree(&shared, &cx, &mut brief)).await?),
         };
         if let Some(tree) = &tree {
-            system = format!("{system}\n{}", tree.told()).into();
+            system = format!("{system}\n{}", tree.instructions()).into();
         }
         if let Some(ledger) = &mut ledger {
             ledger.preface = estimate::preface(&system, &tools.specs(), &brief.model);
@@ -224,7 +223,8 @@ impl AgentLoop {
                     it had a result. Find out before you repeat it.";
         let mut entries = Vec::new();
         if let Tail::Calls(calls) = self.conversation.tail() {
-            entries.extend(calls.iter().map(|call| Entry::Result(without_output(call, text))));
+            entries
+                .extend(calls.iter().map(|call| Entry::Result(without_output(call, text).into())));
         }
         entries.push(Entry::Continuation(Continuation { by: self.cx.id() }));
         self.commit(entries, None, &[]).await
@@ -281,7 +281,7 @@ impl AgentLoop {
             (self.brief.context, self.cx.lineage().parent)
         {
             entries.push(Entry::Fork(Fork { task, from, blocks }));
-            entries.push(Entry::Notice { text: forked(self.cx.handle()) });
+            entries.push(Entry::Notice(forked(self.cx.handle())));
         }
         entries.push(Entry::User { text: self.brief.task.clone(), images: Vec::new() });
         let is_fork = entries.len() > 1;
@@ -373,11 +373,11 @@ fn has_same_amounts(one: &[CounterChange], other: &[CounterChange]) -> bool {
 
 /// The notice between the parent's conversation and a forked agent's own task,
 /// which the model would otherwise read as one user's messages.
-fn forked(handle: &str) -> String {
+fn forked(handle: &str) -> Notice {
     let text = format!(
         "What stands above was said to the agent that has spawned you. You are now another one, \
          {handle}: what was asked there is for that one to do, and what was said there is what you \
          know. What follows is your task, and nothing else is."
     );
-    envelope("fork", &[("task", handle)], &text)
+    Notice::new(NoticeKind::Fork, &[("task", handle)], &text)
 }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Payload, PayloadError};
+use offshoot_core::{Payload, PayloadError, TaskId};
 use offshoot_models::{Gate, Model, Prices};
 use offshoot_runtime::{Error, TaskRef, TaskRequest};
 use offshoot_sandbox::Helper;
+use offshoot_worktree::{OwnerState, Worktrees};
 use serde_json::Value;
 
 use crate::KIND;
@@ -24,18 +25,17 @@ use crate::profile::{ProfileError, ProfileSource};
 use crate::tool::{AgentShared, Dialects, Limits, Tool, ToolCache, ToolMap, ToolSource};
 
 pub use self::backend::AgentBackend;
-use crate::worktree::Worktrees;
 
-/// A brief that no agent can follow.
+/// The error for a brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
 pub enum BriefError {
-    /// It cannot be written down.
+    /// It cannot be encoded.
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// Its dialect is not registered.
     #[error(transparent)]
     UnknownDialect(#[from] UnknownDialect),
-    /// It limits money, and nobody knows what its model costs.
+    /// It limits money, and the price of its model is not known.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
 }
@@ -158,6 +158,21 @@ impl Agents {
         let mut shared = Arc::unwrap_or_clone(self.0);
         change(&mut shared);
         Self(Arc::new(shared))
+    }
+
+    /// Removes the worktrees of ended agents where nothing would be lost, and returns how many.
+    /// `state_of` returns the state of a task.
+    ///
+    /// Call it after recovery, and from time to time.
+    pub async fn sweep_worktrees<F, S>(&self, state_of: F) -> std::io::Result<usize>
+    where
+        F: FnMut(TaskId) -> S,
+        S: Future<Output = OwnerState>,
+    {
+        match &self.0.worktrees {
+            Some(worktrees) => worktrees.sweep(state_of).await,
+            None => Ok(0),
+        }
     }
 
     /// The used part of an agent's own budget, if it has one. Reservations of calls in progress

@@ -10,15 +10,16 @@ pub(crate) mod poll_guard;
 pub(crate) mod refusal;
 pub(crate) mod stored_output;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use offshoot_core::TaskId;
 use offshoot_models::{Message, Part, Role, Stop, ToolCall, ToolResult, Usage};
 use serde::{Deserialize, Serialize};
 
-use self::entry::{AnswerEnd, Compaction, Continuation, Entry};
+use self::entry::{AnswerEnd, CallResult, Compaction, Continuation, Entry};
 use self::poll_guard::PollGuard;
-use crate::notice::{self, LIMIT, REMINDER, REPAIR, is_from_owner, is_of};
+use crate::notice::NoticeKind;
 
 /// A conversation.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +27,8 @@ pub(crate) struct Conversation {
     messages: Arc<Vec<Message>>,
     tail: Tail,
     mode: ResultMode,
+    /// The tasks whose ends the messages report.
+    ends: BTreeSet<TaskId>,
     /// The number of blocks in the history.
     blocks: u64,
     /// The beginnings of the last two answers.
@@ -214,12 +217,7 @@ impl Conversation {
 
     /// Whether the conversation reports the end of this task.
     pub(crate) fn reports_end(&self, task: TaskId) -> bool {
-        let mut parts = self.messages.iter().flat_map(|message| &message.parts);
-        parts.any(|part| match part {
-            Part::Text { text, .. } => notice::tells(text, task),
-            Part::ToolResult(result) => notice::tells(&result.text, task),
-            _ => false,
-        })
+        self.ends.contains(&task)
     }
 
     /// The number of turns since the agent was last spoken to.
@@ -321,6 +319,7 @@ impl Conversation {
     pub(crate) fn begin_with(&mut self, compaction: &Compaction) {
         let text = format!("<summary>\n{}\n</summary>", compaction.text);
         self.messages = Arc::new(vec![Message::user(text)]);
+        self.ends.clear();
         self.added = compaction.text.len();
         self.bound = estimate::messages(&self.messages);
         self.continued_by = compaction.continued;
@@ -329,9 +328,9 @@ impl Conversation {
 
     /// The conversation with which a fork of this one begins.
     pub(crate) fn fork(mut self) -> Self {
-        let messages = std::mem::take(&mut self.messages);
+        let (messages, ends) = (std::mem::take(&mut self.messages), std::mem::take(&mut self.ends));
         let (added, bound) = (messages.iter().map(bytes).sum(), estimate::messages(&messages));
-        Self { messages, added, bound, ..Self::new(self.mode) }
+        Self { messages, ends, added, bound, ..Self::new(self.mode) }
     }
 
     /// Adds the entry of the next block.
@@ -346,17 +345,19 @@ impl Conversation {
                 }
                 self.hear();
             }
-            Entry::Notice { text } => {
-                if is_from_owner(&text) {
+            Entry::Notice(notice) => {
+                if notice.is_from_owner {
                     self.begin_anew();
                 }
-                self.repairs += u32::from(is_of(&text, REPAIR));
-                self.reminded = is_of(&text, REMINDER);
-                if is_of(&text, LIMIT) {
-                    self.closing = Closing::Requested;
+                match notice.kind {
+                    NoticeKind::Result => self.ends.extend(notice.task),
+                    NoticeKind::Repair => self.repairs += 1,
+                    NoticeKind::Limit => self.closing = Closing::Requested,
+                    _ => {}
                 }
+                self.reminded = notice.kind == NoticeKind::Reminder;
                 self.begin_turn();
-                self.say(Role::User, Part::text(text));
+                self.say(Role::User, Part::text(notice.text));
                 self.hear();
             }
             Entry::Part(part) => {
@@ -367,7 +368,10 @@ impl Conversation {
                 self.say(Role::Assistant, part);
             }
             Entry::AnswerEnd(end) => self.end_answer(end),
-            Entry::Result(result) | Entry::Refused(result, _) => self.take_result(result),
+            Entry::Result(CallResult { result, ends, .. }) => {
+                self.ends.extend(ends);
+                self.take_result(result);
+            }
             Entry::Compaction(compaction) => {
                 (self.total, self.turns) = (compaction.total, compaction.turns);
                 self.submitted = compaction.finished;

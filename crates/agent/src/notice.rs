@@ -1,41 +1,153 @@
-//! Notices: how what comes home enters a conversation.
+//! Notices: messages of the runtime in a conversation.
 //!
-//! A notice reads as text of the user's, for no protocol has a place of its own
-//! for it. So it stands in an envelope whose attributes the runtime alone
-//! writes, and nothing in its body can close that envelope or open another.
+//! No provider's protocol has a place for them, so the model reads a notice as a text of
+//! the user in an envelope. Only the runtime writes the attributes of an envelope, and
+//! no body can close its envelope or open another. The history stores the kind and the
+//! task of a notice beside its text.
 
 use std::fmt::Write;
 
-use offshoot_core::{Outcome, Task, TaskId, digest, text};
+use offshoot_core::{Outcome, Task, TaskId, text};
+use serde::{Deserialize, Serialize};
 
 use crate::report::AgentReport;
 
 /// The tag of the envelope.
 const TAG: &str = "notice";
 
-/// The kind of notice for an approval request.
-pub(crate) const REQUEST: &str = "request";
-
-/// The kind of notice that repeats open questions.
-pub(crate) const REMINDER: &str = "reminder";
-
-/// The kind of notice that asks for a missing part of the result.
-pub(crate) const REPAIR: &str = "repair";
-
-/// The kind of notice that asks for last words.
-pub(crate) const LIMIT: &str = "limit";
-
-/// What an agent calls its owner.
+/// The name by which an agent knows its owner.
 pub(crate) const OWNER: &str = "parent";
 
-/// How the end of a task reads: which task, how it ended, what it did, and a
-/// bounded text.
-pub(crate) fn result(task: &Task, allowance: usize) -> String {
-    result_named(task, allowance, None)
+/// A message of the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    pub(crate) kind: NoticeKind,
+    /// The task that it is about.
+    pub(crate) task: Option<TaskId>,
+    /// Whether it is a message from the agent's owner.
+    pub(crate) is_from_owner: bool,
+    /// The text, in its envelope.
+    pub(crate) text: String,
 }
 
-/// The notice of the end of a task that the agent's dialect gives another id.
-pub(crate) fn result_named(task: &Task, allowance: usize, other_id: Option<&str>) -> String {
+/// The kind of a notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum NoticeKind {
+    /// The end of a task.
+    Result,
+    /// A message from a task.
+    Message,
+    /// A message of the agent that its recipient did not read.
+    Returned,
+    /// A question of a task.
+    Question,
+    /// An approval request of a task.
+    Request,
+    /// A repetition of open questions.
+    Reminder,
+    /// A request for a missing part of the result.
+    Repair,
+    /// A request for last words.
+    Limit,
+    /// A warning about the budget.
+    Budget,
+    /// The progress of tasks.
+    Activity,
+    /// The beginning of a forked agent's own task.
+    Fork,
+    /// A kind that this version does not know.
+    #[serde(other)]
+    Other,
+}
+
+impl NoticeKind {
+    /// Every kind.
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Result,
+        Self::Message,
+        Self::Returned,
+        Self::Question,
+        Self::Request,
+        Self::Reminder,
+        Self::Repair,
+        Self::Limit,
+        Self::Budget,
+        Self::Activity,
+        Self::Fork,
+        Self::Other,
+    ];
+
+    /// The kind as the envelope shows it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Result => "result",
+            Self::Message => "message",
+            Self::Returned => "returned",
+            Self::Question => "question",
+            Self::Request => "request",
+            Self::Reminder => "reminder",
+            Self::Repair => "repair",
+            Self::Limit => "limit",
+            Self::Budget => "budget",
+            Self::Activity => "activity",
+            Self::Fork => "fork",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl Notice {
+    /// A notice with this body.
+    pub(crate) fn new(kind: NoticeKind, attributes: &[(&str, &str)], body: &str) -> Self {
+        let text = envelope(kind.as_str(), attributes, body);
+        Self { kind, task: None, is_from_owner: false, text }
+    }
+
+    /// A notice about a task.
+    pub(crate) fn about(self, task: Option<TaskId>) -> Self {
+        Self { task, ..self }
+    }
+
+    /// The notice of the end of a task, which the agent's dialect may give another id.
+    pub(crate) fn of_result(task: &Task, digest: &str, other_id: Option<&str>) -> Self {
+        let text = result_in(task, digest, other_id);
+        Self { kind: NoticeKind::Result, task: Some(task.id()), is_from_owner: false, text }
+    }
+
+    /// A notice that was stored as its text alone.
+    pub(crate) fn from_stored_text(text: String) -> Self {
+        let rest = text.strip_prefix(&format!("<{TAG} kind=\"")).unwrap_or_default();
+        let name = rest.split_once('"').map_or("", |(name, _)| name);
+        let kind = NoticeKind::ALL.into_iter().find(|kind| kind.as_str() == name);
+        let kind = kind.unwrap_or(NoticeKind::Other);
+        let task = match kind {
+            NoticeKind::Result => ends_in_stored_text(&text).first().copied(),
+            _ => None,
+        };
+        let owner = format!("<{TAG} kind=\"message\" from=\"{OWNER}\"");
+        let is_from_owner = text.starts_with(&owner);
+        Self { kind, task, is_from_owner, text }
+    }
+}
+
+/// The tasks whose ends are reported by a text that was stored alone.
+pub(crate) fn ends_in_stored_text(text: &str) -> Vec<TaskId> {
+    let begins = format!("<{TAG} kind=\"result\"");
+    let envelopes = text.split(&begins).skip(1);
+    let attributes = envelopes.filter_map(|rest| rest.split_once('>').map(|(before, _)| before));
+    let ids =
+        attributes.filter_map(|attributes| attributes.split_once(" id=\"")?.1.split_once('"'));
+    ids.filter_map(|(id, _)| id.parse().ok()).collect()
+}
+
+/// The text of the notice of the end of a task: the task, its outcome, its work and its
+/// digest.
+pub(crate) fn result(task: &Task, digest: &str) -> String {
+    result_in(task, digest, None)
+}
+
+fn result_in(task: &Task, digest: &str, other_id: Option<&str>) -> String {
     let outcome = match task.ended() {
         Some(Outcome::Completed { .. }) => "completed",
         Some(Outcome::Failed(_)) => "failed",
@@ -58,58 +170,10 @@ pub(crate) fn result_named(task: &Task, allowance: usize, other_id: Option<&str>
     if let Some((path, branch)) = &left {
         attributes.extend([("worktree", &**path), ("branch", *branch)]);
     }
-    let said = command(task, allowance).unwrap_or_else(|| digest(task, allowance));
-    envelope("result", &attributes, &said)
+    envelope(NoticeKind::Result.as_str(), &attributes, digest)
 }
 
-/// The end of a command that completed. What it returns is a record for programs,
-/// of which a model needs little.
-fn command(task: &Task, allowance: usize) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Ended {
-        exit: i32,
-        duration_ms: u64,
-        output: Written,
-        last_line: Option<String>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Written {
-        bytes: u64,
-    }
-    let Some(Outcome::Completed { value, cancel_requested: false }) = task.ended() else {
-        return None;
-    };
-    let ended: Ended = (&*task.spec.kind == "command").then(|| value.decode().ok())??;
-    let (seconds, tenths) = (ended.duration_ms / 1_000, ended.duration_ms % 1_000 / 100);
-    let mut said = format!(
-        "{} completed\nExit code {} after {seconds}.{tenths} s.",
-        task.handle(),
-        ended.exit
-    );
-    match (ended.output.bytes, ended.last_line) {
-        (0, _) => said.push_str(" It wrote nothing."),
-        (bytes, None) => write!(said, " It wrote {bytes} bytes.").ok()?,
-        (bytes, Some(line)) => {
-            let line = text::cut(&line, allowance);
-            write!(said, " It wrote {bytes} bytes, of which the last line is:\n{line}").ok()?;
-        }
-    }
-    Some(said)
-}
-
-/// Whether a notice is of this kind.
-pub(crate) fn is_of(notice: &str, kind: &str) -> bool {
-    let rest = notice.strip_prefix('<').and_then(|rest| rest.strip_prefix(TAG));
-    let kind = rest.and_then(|rest| rest.strip_prefix(" kind=\"")?.strip_prefix(kind));
-    kind.is_some_and(|rest| rest.starts_with('"'))
-}
-
-/// Whether a notice is what the agent's owner says to it.
-pub(crate) fn is_from_owner(notice: &str) -> bool {
-    notice.starts_with(&format!("<{TAG} kind=\"message\" from=\"{OWNER}\""))
-}
-
-/// A text in its envelope.
+/// A text in an envelope.
 pub(crate) fn envelope(kind: &str, attributes: &[(&str, &str)], body: &str) -> String {
     let mut written = format!("<{TAG} kind=\"{kind}\"");
     for (name, value) in attributes {
@@ -127,20 +191,12 @@ fn attribute(value: &str) -> String {
     value.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Whether a text tells the end of a task.
-pub(crate) fn tells(text: &str, task: TaskId) -> bool {
-    let (begins, id) = (format!("<{TAG} kind=\"result\""), format!(" id=\"{task}\""));
-    let envelopes = text.split(&begins).skip(1);
-    let mut attributes = envelopes.filter_map(|rest| rest.split_once('>'));
-    attributes.any(|(attributes, _)| attributes.contains(&id))
-}
-
-/// A body in which no tag of an envelope is left.
+/// Masks each tag of an envelope in a body.
 pub(crate) fn closed(body: &str) -> String {
     closed_with(body, "&lt;")
 }
 
-/// The same with this in the place of the bracket of each.
+/// Masks each tag of an envelope in a body with this text in place of its bracket.
 pub(crate) fn closed_with(body: &str, instead: &str) -> String {
     let mut safe = String::with_capacity(body.len());
     let mut rest = body;
@@ -153,7 +209,7 @@ pub(crate) fn closed_with(body: &str, instead: &str) -> String {
     safe
 }
 
-/// Whether what follows a bracket is the tag, however it is dressed up.
+/// Whether the text after a bracket is the tag in any spelling.
 fn names_the_tag(after: &str) -> bool {
     let bare = |c: &char| c.is_alphanumeric();
     let mut letters = after.chars().take(64).filter(bare).flat_map(char::to_lowercase);
@@ -180,6 +236,46 @@ mod tests {
     fn s4_6_an_attribute_cannot_end_the_tag() {
         let written = envelope("result", &[("task", "a\"><x\n")], "");
         assert!(written.starts_with("<notice kind=\"result\" task=\"a&quot;&gt;&lt;x␊\">\n"));
+    }
+
+    fn stored(text: &str) -> Notice {
+        Notice::from_stored_text(text.to_owned())
+    }
+
+    #[test]
+    fn notices_of_the_version_before_are_recognised() {
+        let task = TaskId::from_bytes([7; 16]).unwrap();
+        let id = task.to_string();
+        let attributes = [("task", "docs"), ("id", &*id), ("outcome", "completed")];
+        let result = stored(&envelope("result", &attributes, "done"));
+        assert_eq!((result.kind, result.task), (NoticeKind::Result, Some(task)));
+        for kind in [NoticeKind::Repair, NoticeKind::Reminder, NoticeKind::Limit] {
+            assert_eq!(stored(&envelope(kind.as_str(), &[], "x")).kind, kind);
+        }
+        let from = |sender| stored(&envelope("message", &[("from", sender)], "hi"));
+        assert!(from(OWNER).is_from_owner && !from("docs").is_from_owner);
+        assert_eq!(stored("<notice>").kind, NoticeKind::Other);
+    }
+
+    #[test]
+    fn the_kind_of_a_notice_is_stored_as_it_is_shown() {
+        for kind in NoticeKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+            let read = serde_json::from_value::<NoticeKind>(kind.as_str().into()).unwrap();
+            assert_eq!(read, kind);
+        }
+        let later = serde_json::from_value::<NoticeKind>("weather".into()).unwrap();
+        assert_eq!(later, NoticeKind::Other);
+    }
+
+    #[test]
+    fn a_tool_result_of_the_version_before_reports_the_ends_in_its_text() {
+        let [one, other] = [7, 8].map(|byte| TaskId::from_bytes([byte; 16]).unwrap());
+        let ids = [one, other].map(|task| task.to_string());
+        let [first, second] =
+            [&ids[0], &ids[1]].map(|id| envelope("result", &[("task", "a"), ("id", id)], "x"));
+        assert_eq!(ends_in_stored_text(&format!("{first}\n{second}\nrest")), [one, other]);
+        assert!(ends_in_stored_text("no notice").is_empty());
     }
 
     proptest! {

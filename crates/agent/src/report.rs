@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::BudgetUsage;
 use crate::model_delay::ModelDelay;
-use crate::worktree::{Worktree, WorktreeState};
+use offshoot_worktree::{Worktree, WorktreeState};
 
 /// What an agent has done so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

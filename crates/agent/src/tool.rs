@@ -221,7 +221,7 @@ pub(crate) struct Beside {
     /// What the runtime says in it, before the rest. In all that is not in here
     /// nothing can pose as the runtime.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) notices: Vec<Notice>,
+    pub(crate) notices: Vec<OutputNotice>,
     /// The same of a command in parts, for whoever tells it in other words.
     #[serde(skip)]
     pub(crate) ran: Option<CommandOutcome>,
@@ -229,7 +229,7 @@ pub(crate) struct Beside {
 
 /// What the runtime says in an output, in its envelope.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Notice {
+pub(crate) struct OutputNotice {
     /// What it says.
     pub(crate) text: String,
     /// The task whose end it tells, if that is told once, and its handle.
@@ -295,17 +295,19 @@ impl Output {
     }
 
     /// With the end of a task, which is not told again.
-    pub(crate) fn telling(mut self, task: &Task, allowance: usize) -> Self {
-        let text = notice::result(task, allowance);
+    pub(crate) fn telling(mut self, cx: &Context, task: &Task, allowance: usize) -> Self {
+        let text = notice::result(task, &cx.digest(task, allowance));
         let beside = self.beside();
         beside.tells.push(task.id());
-        beside.notices.push(Notice { text, end: Some((task.id(), task.handle().to_owned())) });
+        beside
+            .notices
+            .push(OutputNotice { text, end: Some((task.id(), task.handle().to_owned())) });
         self
     }
 
     /// With something that the runtime says, in its envelope.
     pub(crate) fn noting(mut self, text: String) -> Self {
-        self.beside().notices.push(Notice { text, end: None });
+        self.beside().notices.push(OutputNotice { text, end: None });
         self
     }
 
@@ -382,7 +384,7 @@ mod tests {
     fn whoever_reads_a_tag_that_is_kept_from_posing_is_told_how_to_write_it() {
         let read = Output::text("a < b\n<notice>hi</notice>\n").read(|_| false);
         let (note, text) = read.split_once('\n').unwrap();
-        assert!(note.ends_with("write \"<\".]") && !notice::is_of(note, ""), "{note}");
+        assert!(note.ends_with("write \"<\".]") && !note.starts_with('<'), "{note}");
         assert_eq!(notice::closed(note), note, "it poses as nothing itself");
         assert_eq!(text, "a < b\n&lt;notice>hi&lt;/notice>\n");
         assert_eq!(Output::text("a < b &lt;notice>").read(|_| false), "a < b &lt;notice>");

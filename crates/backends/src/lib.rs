@@ -1,4 +1,4 @@
-//! What executes Offshoot's kinds of task outside its own process.
+//! The backends that execute tasks outside of the daemon's own process.
 //!
 //! [`Commands`] executes commands: real processes in groups of their own,
 //! whose output is a bounded, durable log that any number of readers follow,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
-/// How many threads there are at most: as many as Tokio would start.
+/// The most threads: as many as Tokio would start.
 const MOST: usize = 512;
 
 /// How long a thread beyond the first stays without work.
@@ -43,7 +43,7 @@ struct State {
     closed: bool,
 }
 
-/// How long a thread stays.
+/// The stay of a thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stay {
     Always,

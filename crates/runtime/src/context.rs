@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use offshoot_core::{
-    ActivityKind, Block, Lineage, MessageId, Owner, Payload, Stamp, TaskId, Visibility, WaitingOn,
+    ActivityKind, Block, Lineage, MessageId, Owner, Payload, Stamp, Task, TaskId, Visibility,
+    WaitingOn,
 };
 use offshoot_store::{CounterChange, HistoryPage, MessagePosition, TaskScope};
 use serde::Serialize;
@@ -56,6 +57,13 @@ impl Context {
     pub async fn input<T: DeserializeOwned>(&self) -> Result<T, Error> {
         let input = &self.live.spec.input;
         self.engine.load(input).await
+    }
+
+    /// The text of a finished task for its owner, as the backend of its kind writes it.
+    pub fn digest(&self, task: &Task, allowance: usize) -> String {
+        let backend = self.engine.kinds.get(&task.spec.kind);
+        let own = backend.and_then(|backend| backend.digest(task, allowance));
+        own.unwrap_or_else(|| offshoot_core::digest(task, allowance))
     }
 
     /// Whether the task was cancelled.

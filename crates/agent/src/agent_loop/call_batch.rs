@@ -22,7 +22,7 @@ use crate::agent_loop::tool_runner::{
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
 use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
 use crate::control::sends_off;
-use crate::conversation::entry::Entry;
+use crate::conversation::entry::{CallResult, Entry};
 use crate::conversation::{Closing, Conversation, stored_output};
 use crate::delivery::interrupted;
 use crate::delta::Delta;
@@ -95,7 +95,7 @@ impl AgentLoop {
     /// Gives each call this text as its failed result.
     async fn refuse_calls(&mut self, calls: &[ToolCall], text: &str) -> Result<(), LoopExit> {
         let results = calls.iter().map(|call| without_output(call, text));
-        self.commit(results.map(Entry::Result).collect(), None, &[]).await
+        self.commit(results.map(|result| Entry::Result(result.into())).collect(), None, &[]).await
     }
 
     /// Gives each call of a cancelled agent its known outcome: the output that an
@@ -143,24 +143,28 @@ impl AgentLoop {
             let Some(mut output) = output else {
                 let tool = self.tools.find(&call.name);
                 let effect = tool.map_or(Effect::Lasting, |tool| tool.effect());
-                results.push(Entry::Result(without_output(call, &end.cut_short(effect))));
+                results.push(Entry::Result(without_output(call, &end.cut_short(effect)).into()));
                 continue;
             };
-            output.text =
-                output.read(|task| reported.contains(&task) || self.conversation.reports_end(task));
+            let mut ends = Vec::new();
+            output.text = output.read(|task| {
+                let is_known = reported.contains(&task) || self.conversation.reports_end(task);
+                ends.extend((!is_known).then_some(task));
+                is_known
+            });
             reported.extend(output.reported_ends());
             let position = self.conversation.blocks() + entries.len() as u64;
             let key = (self.cx.id(), position);
             if let Some(stored) = stored_output::shorten(&mut output.text, share, key) {
                 entries.push(Entry::Output(stored));
+                // A cut text reports the ends whose ids it still shows.
+                ends.retain(|task| output.text.contains(&task.to_string()));
             }
             let Output { text, images, failed, beside } = output;
             let (call, name) = (call.id.clone(), call.name.clone());
             let result = ToolResult { call, name, text, images, failed };
-            results.push(match beside.and_then(|beside| beside.refused) {
-                Some(refusal) => Entry::Refused(result, refusal),
-                None => Entry::Result(result),
-            });
+            let refusal = beside.and_then(|beside| beside.refused);
+            results.push(Entry::Result(CallResult { result, refusal, ends }));
         }
         entries.append(&mut results);
         entries

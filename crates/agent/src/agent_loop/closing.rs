@@ -11,7 +11,7 @@ use crate::budget::{Budget, Shortage};
 use crate::conversation::Closing;
 use crate::conversation::entry::Entry;
 use crate::loop_exit::LoopExit;
-use crate::notice::{LIMIT, envelope};
+use crate::notice::{Notice, NoticeKind};
 
 /// A limit that an agent has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,8 +123,8 @@ impl AgentLoop {
                  have found or done, and what is left undone.",
                 limit.used()
             );
-            let text = envelope(LIMIT, &[], &body);
-            self.commit(vec![Entry::Notice { text }], None, &[]).await?;
+            let notice = Notice::new(NoticeKind::Limit, &[], &body);
+            self.commit(vec![Entry::Notice(notice)], None, &[]).await?;
         }
         if limit == ReachedLimit::Time(Duration::ZERO) {
             return self.end_without_words(limit).await;

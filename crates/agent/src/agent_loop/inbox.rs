@@ -116,7 +116,9 @@ impl AgentLoop {
                     details.request = self.approval_request(asked, allowance);
                 }
             }
-            RowBody::Result(_) => {}
+            RowBody::Result(_) => {
+                details.digest = row.task().map(|task| self.cx.digest(task, allowance));
+            }
         }
         let stored = long.and_then(|long| {
             let mut shown = long.to_string();

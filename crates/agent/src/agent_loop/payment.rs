@@ -19,7 +19,7 @@ use crate::conversation::entry::Entry;
 use crate::conversation::estimate;
 use crate::delivery::due_now;
 use crate::loop_exit::LoopExit;
-use crate::notice::envelope;
+use crate::notice::{Notice, NoticeKind};
 use crate::tool::AgentShared;
 
 /// The longest wait for reservations of other agents.
@@ -187,8 +187,8 @@ impl AgentLoop {
              your last words.",
             lines.join("\n")
         );
-        let text = envelope("budget", &[], &body);
-        self.commit_counting(vec![Entry::Notice { text }], vec![change]).await
+        let notice = Notice::new(NoticeKind::Budget, &[], &body);
+        self.commit_counting(vec![Entry::Notice(notice)], vec![change]).await
     }
 
     /// The usage of the agent's own budget, if it has one.

@@ -1,15 +1,17 @@
 //! The entries of a conversation that inbox rows become.
 
-use offshoot_core::{Caller, Message, Question, RowBody, Task, text};
+use offshoot_core::{Caller, Message, Question, RowBody, text};
 use offshoot_runtime::InboxRow;
 
 use crate::conversation::entry::Entry;
-use crate::notice::{REQUEST, envelope, result_named};
+use crate::notice::{Notice, NoticeKind, OWNER};
 use crate::tool::ToolMap;
 
 /// The details of an inbox row that have to be looked up.
 #[derive(Debug, Default)]
 pub(super) struct RowDetails<'a> {
+    /// The digest of an ended task.
+    pub(super) digest: Option<String>,
     /// The shown part of a long message.
     pub(super) shown: Option<String>,
     /// The name by which the agent knows the sender.
@@ -27,8 +29,12 @@ pub(super) struct RowDetails<'a> {
 pub(super) fn row_entry(row: InboxRow<'_>, allowance: usize, details: &RowDetails<'_>) -> Entry {
     match row.body() {
         RowBody::Result(_) => match row.task() {
-            Some(task) => Entry::Notice { text: result(task, allowance, details.dialect) },
-            None => notice("result", &[], "A task has ended, and its record is gone."),
+            Some(task) => {
+                let other_id = details.dialect.and_then(|dialect| dialect.task_id(task));
+                let digest = details.digest.as_deref().unwrap_or_default();
+                Entry::Notice(Notice::of_result(task, digest, other_id.as_deref()))
+            }
+            None => notice(NoticeKind::Result, &[], "A task has ended, and its record is gone."),
         },
         RowBody::Message(message) => message_entry(message, details),
         // Sent to the task that this one continues, which did not read it.
@@ -38,13 +44,21 @@ pub(super) fn row_entry(row: InboxRow<'_>, allowance: usize, details: &RowDetail
         RowBody::Returned(message) => {
             let text = details.shown.as_deref().unwrap_or(&message.text);
             let body = format!("Your message was not read: the task had ended. It said:\n{text}");
-            notice("returned", &[], &body)
+            notice(NoticeKind::Returned, &[], &body)
         }
         RowBody::Question { number, .. } => {
             let (handle, number) =
                 (row.task().map_or("", |task| task.handle()), number.to_string());
+            let task = row.task().map(|task| task.id());
             if let Some(request) = &details.request {
-                return notice(REQUEST, &[("task", handle), ("request", &number)], request);
+                return Entry::Notice(
+                    Notice::new(
+                        NoticeKind::Request,
+                        &[("task", handle), ("request", &number)],
+                        request,
+                    )
+                    .about(task),
+                );
             }
             let asked = details.question.as_ref();
             let text = asked.map_or("(the question is gone)", |asked| &asked.text);
@@ -58,7 +72,10 @@ pub(super) fn row_entry(row: InboxRow<'_>, allowance: usize, details: &RowDetail
                 }
             };
             let body = format!("{}\n\n{open}", text::cut(text, allowance));
-            notice("question", &[("task", handle), ("number", &number)], &body)
+            Entry::Notice(
+                Notice::new(NoticeKind::Question, &[("task", handle), ("number", &number)], &body)
+                    .about(task),
+            )
         }
     }
 }
@@ -66,19 +83,16 @@ pub(super) fn row_entry(row: InboxRow<'_>, allowance: usize, details: &RowDetail
 fn message_entry(message: &Message, details: &RowDetails<'_>) -> Entry {
     match message.from {
         Caller::Task(from) => {
-            let from = details.sender.clone().unwrap_or_else(|| from.to_string());
+            let sender = details.sender.clone().unwrap_or_else(|| from.to_string());
             let text = details.shown.as_deref().unwrap_or(&message.text);
-            notice("message", &[("from", &from)], text)
+            let notice =
+                Notice::new(NoticeKind::Message, &[("from", &sender)], text).about(Some(from));
+            Entry::Notice(Notice { is_from_owner: sender == OWNER, ..notice })
         }
         _ => Entry::User { text: message.text.to_string(), images: Vec::new() },
     }
 }
 
-fn result(task: &Task, allowance: usize, dialect: Option<&dyn ToolMap>) -> String {
-    let other_id = dialect.and_then(|dialect| dialect.task_id(task));
-    result_named(task, allowance, other_id.as_deref())
-}
-
-fn notice(kind: &str, attributes: &[(&str, &str)], body: &str) -> Entry {
-    Entry::Notice { text: envelope(kind, attributes, body) }
+fn notice(kind: NoticeKind, attributes: &[(&str, &str)], body: &str) -> Entry {
+    Entry::Notice(Notice::new(kind, attributes, body))
 }

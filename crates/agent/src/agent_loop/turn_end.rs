@@ -14,7 +14,7 @@ use crate::delivery::{DeliveryPoint, children_ended, wanted};
 use crate::delta::Delta;
 use crate::finish_tool::FINISH;
 use crate::loop_exit::LoopExit;
-use crate::notice::{REMINDER, REPAIR, envelope};
+use crate::notice::{Notice, NoticeKind};
 
 /// The most tasks that a message names.
 const MOST_NAMED: usize = 8;
@@ -133,8 +133,8 @@ impl AgentLoop {
         if lines.is_empty() {
             return Ok(());
         }
-        let text = envelope("activity", &[], &lines.join("\n"));
-        self.commit(vec![Entry::Notice { text }], None, &[]).await
+        let notice = Notice::new(NoticeKind::Activity, &[], &lines.join("\n"));
+        self.commit(vec![Entry::Notice(notice)], None, &[]).await
     }
 
     /// Repeats the open questions of tasks that all wait for the agent. Returns false
@@ -161,8 +161,8 @@ impl AgentLoop {
              send_message, approval requests with answer_request:",
         );
         let body = format!("{body}\n{}", lines.join("\n"));
-        let text = envelope(REMINDER, &[], &body);
-        self.commit(vec![Entry::Notice { text }], None, &[]).await?;
+        let notice = Notice::new(NoticeKind::Reminder, &[], &body);
+        self.commit(vec![Entry::Notice(notice)], None, &[]).await?;
         Ok(true)
     }
 
@@ -217,8 +217,8 @@ impl AgentLoop {
         let body = missing
             .request()
             .replace(FINISH, control::finish_name(&self.shared, &self.brief.dialect, &self.tools));
-        let text = envelope(REPAIR, &[], &body);
-        self.commit(vec![Entry::Notice { text }], None, &[]).await?;
+        let notice = Notice::new(NoticeKind::Repair, &[], &body);
+        self.commit(vec![Entry::Notice(notice)], None, &[]).await?;
         Ok(Flow::Continue)
     }
 }

@@ -8,9 +8,9 @@ use offshoot_runtime::{Backend, BodyResult, BoxFuture, ClearReason, Context};
 
 use crate::agent_loop::AgentLoop;
 use crate::brief::{Brief, Isolation};
+use crate::isolation::{CleanupCaller, tidy_up};
 use crate::model_source::ModelUnavailable;
 use crate::tool::AgentShared;
-use crate::worktree::{self, By};
 
 /// What executes agents.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Backend for AgentBackend {
         Box::pin(async move {
             let brief = cx.input::<Brief>().await;
             if brief.is_ok_and(|brief| brief.isolation == Isolation::Worktree) {
-                worktree::tidy_up(&shared, &cx, By::Runtime).await;
+                tidy_up(&shared, &cx, CleanupCaller::Runtime).await;
             }
         })
     }
@@ -105,6 +105,6 @@ impl Backend for AgentBackend {
 async fn isolated(agent: Box<AgentLoop>) -> BodyResult {
     let (shared, cx) = (agent.shared.clone(), agent.cx.clone());
     let ended = agent.run().await;
-    worktree::tidy_up(&shared, &cx, By::Body).await;
+    tidy_up(&shared, &cx, CleanupCaller::Body).await;
     ended
 }

@@ -33,8 +33,9 @@ impl ForegroundChild {
                     return Box::pin(self.asks(number)).await;
                 }
                 Ok(match waited.is_ended() {
-                    true => Output::default().telling(&waited.task, *allowance),
-                    false => Output::default().noting(notice::result(&waited.task, *allowance)),
+                    true => Output::default().telling(cx, &waited.task, *allowance),
+                    false => Output::default()
+                        .noting(notice::result(&waited.task, &cx.digest(&waited.task, *allowance))),
                 })
             }
             Either::Right(_) => Ok(Output::text(format!(

@@ -55,7 +55,10 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     }
     let mut lines = vec![task_line::line(&record, cx.cx.now())];
     let ended = record.ended().is_some();
-    let ended = ended.then(|| notice::result(&record, cx.shared.limits.tool_result / PART));
+    let ended = ended.then(|| {
+        let digest = cx.cx.digest(&record, cx.shared.limits.tool_result / PART);
+        notice::result(&record, &digest)
+    });
     if ended.is_none() {
         lines.push(format!("{}", task.why().await?));
     }

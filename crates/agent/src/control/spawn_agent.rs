@@ -17,10 +17,10 @@ use super::foreground::ForegroundChild;
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::built_in_tools::SPAWN_AGENT;
-use crate::child_budget::{Bond, Share};
+use crate::child_budget::{Bond, ChildBudget};
 use crate::finish_tool::Finish;
+use crate::isolation::worktree_base;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
-use crate::worktree;
 
 pub(super) use self::listing::{Choice, profiles};
 
@@ -259,7 +259,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
         )));
     }
     let bond = if asked.detached { Bond::Detached } else { Bond::Owned };
-    let share = Share::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
+    let share = ChildBudget::decide(cx, asked.budget.as_deref(), (&brief, bond)).await?;
     let granted = share.enter(&mut brief);
     let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
     let most = Sizes::default().inline as u64;
@@ -432,7 +432,7 @@ async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint
 
 fn is_in_worktree(cx: &ToolContext) -> bool {
     let (trees, folder) = (cx.shared.worktrees.as_ref(), cx.brief.folder.as_deref());
-    trees.zip(folder).is_some_and(|(trees, folder)| trees.hold(folder))
+    trees.zip(folder).is_some_and(|(trees, folder)| trees.contain(folder))
 }
 
 /// The commit at which the worktree of a child begins. It is kept, so that a call
@@ -441,7 +441,7 @@ async fn base(cx: &ToolContext) -> Result<String, ToolError> {
     let (trees, folder) = (cx.shared.worktrees.clone(), cx.brief.folder.clone());
     let task = cx.cx.id();
     let look = move || async move {
-        let found = worktree::base(trees.as_ref(), folder.as_deref(), task).await;
+        let found = worktree_base(trees.as_ref(), folder.as_deref(), task).await;
         Ok::<_, BodyError>(found.map_err(|error| ToolError::of(&error).to_string()))
     };
     let kept = cx.cx.step(&format!("worktree {}", cx.key), look);

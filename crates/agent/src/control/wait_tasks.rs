@@ -128,7 +128,7 @@ impl TaskWait {
         );
         let ended = waited.iter().filter(|one| one.is_ended());
         let output = Output::text(lines.join("\n"));
-        ended.fold(output, |output, one| output.telling(&one.task, self.allowance))
+        ended.fold(output, |output, one| output.telling(&self.cx, &one.task, self.allowance))
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::conversation::SubmittedResult;
 use crate::conversation::refusal::CallRefusal;
 use crate::loop_exit::LoopExit;
+use crate::notice::{Notice, NoticeKind, ends_in_stored_text};
 
 /// The form of the data that is written now.
 const VERSION: u32 = 1;
@@ -22,15 +23,13 @@ pub(crate) enum Entry {
     /// A person said something.
     User { text: String, images: Vec<Image> },
     /// The runtime put something in.
-    Notice { text: String },
+    Notice(Notice),
     /// The model said, thought or called something.
     Part(Part),
     /// The model's answer is whole.
     AnswerEnd(AnswerEnd),
-    /// What became of a call.
-    Result(ToolResult),
-    /// The same of a call that was not made, and why.
-    Refused(ToolResult, Box<CallRefusal>),
+    /// The result of a call.
+    Result(CallResult),
     /// What was said before is summed up here.
     Compaction(Compaction),
     /// The conversation begins as another one's.
@@ -44,6 +43,22 @@ pub(crate) enum Entry {
     Output(StoredOutput),
     /// What was still running when a turn ended; it is said to people.
     StillRunning { text: String },
+}
+
+/// The result of a call.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CallResult {
+    pub(crate) result: ToolResult,
+    /// The refusal, if the agent's permissions refused the call. Only people read it.
+    pub(crate) refusal: Option<Box<CallRefusal>>,
+    /// The tasks whose ends the text reports.
+    pub(crate) ends: Vec<TaskId>,
+}
+
+impl From<ToolResult> for CallResult {
+    fn from(result: ToolResult) -> Self {
+        Self { result, refusal: None, ends: Vec::new() }
+    }
 }
 
 /// The end of an answer: how it ended, and what all of them took together.
@@ -169,6 +184,18 @@ struct ResultData {
     /// For whoever looks; what is read back is a result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<Box<CallRefusal>>,
+    /// The tasks whose ends the text reports.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    ends: Vec<TaskId>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct NoticeData {
+    kind: NoticeKind,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    task: Option<TaskId>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    from_owner: bool,
 }
 
 // What a block of kind `Other` is, by its name.
@@ -184,7 +211,8 @@ impl Entry {
     /// How many Unicode scalars it says.
     pub(crate) fn length(&self) -> usize {
         match self {
-            Self::User { text, .. } | Self::Notice { text } => text.chars().count(),
+            Self::User { text, .. } => text.chars().count(),
+            Self::Notice(notice) => notice.text.chars().count(),
             _ => 0,
         }
     }
@@ -204,7 +232,11 @@ impl Entry {
             Self::User { text, images } => {
                 (BlockKind::User, None, text.as_str(), data(UserData { images: images.clone() })?)
             }
-            Self::Notice { text } => (BlockKind::Notice, None, text.as_str(), Payload::Null),
+            Self::Notice(Notice { kind, task, is_from_owner, text }) => {
+                let (kind, task, from_owner) = (*kind, *task, *is_from_owner);
+                let stored = NoticeData { kind, task, from_owner };
+                (BlockKind::Notice, None, text.as_str(), data(stored)?)
+            }
             Self::Part(Part::Text { text, item }) if item.is_null() => {
                 (BlockKind::Assistant, None, text.as_str(), Payload::Null)
             }
@@ -221,15 +253,12 @@ impl Entry {
             }
             // No model answers with anything else.
             Self::Part(_) => (BlockKind::Other, Some(PARTIAL), "", Payload::Null),
-            Self::Result(result) | Self::Refused(result, _) => {
+            Self::Result(CallResult { result, refusal, ends }) => {
                 let ToolResult { call, name, text, images, failed } = result;
-                let (call, images) = (call.clone(), images.clone());
-                let refused = match self {
-                    Self::Refused(_, refused) => Some(refused.clone()),
-                    _ => None,
-                };
-                let kept = ResultData { call, failed: *failed, images, refused };
-                (BlockKind::ToolResult, Some(name.as_str()), text.as_str(), data(kept)?)
+                let (call, images, ends) = (call.clone(), images.clone(), ends.clone());
+                let stored =
+                    ResultData { call, failed: *failed, images, refused: refusal.clone(), ends };
+                (BlockKind::ToolResult, Some(name.as_str()), text.as_str(), data(stored)?)
             }
             Self::AnswerEnd(end) => (BlockKind::Other, Some(ANSWERED), "", data(end)?),
             Self::Compaction(summary) => {
@@ -264,7 +293,13 @@ impl Entry {
                 };
                 Self::User { text: text(), images }
             }
-            (BlockKind::Notice, _) => Self::Notice { text: text() },
+            (BlockKind::Notice, _) => Self::Notice(match block.data {
+                Payload::Null => Notice::from_stored_text(text()),
+                _ => {
+                    let NoticeData { kind, task, from_owner: is_from_owner } = read.data()?;
+                    Notice { kind, task, is_from_owner, text: text() }
+                }
+            }),
             (BlockKind::Assistant, _) => {
                 let item = match block.data {
                     Payload::Null => Value::Null,
@@ -282,9 +317,14 @@ impl Entry {
                 Self::Part(Part::ToolCall(ToolCall { id, name, arguments: text(), item }))
             }
             (BlockKind::ToolResult, name) => {
-                let ResultData { call, failed, images, .. } = read.data()?;
+                let ResultData { call, failed, images, refused: refusal, ends } = read.data()?;
+                let ends = match ends.is_empty() {
+                    true => ends_in_stored_text(&block.text),
+                    false => ends,
+                };
                 let name = name.unwrap_or_default().to_owned();
-                Self::Result(ToolResult { call, name, text: text(), images, failed })
+                let result = ToolResult { call, name, text: text(), images, failed };
+                Self::Result(CallResult { result, refusal, ends })
             }
             (BlockKind::Other, Some(ANSWERED)) => Self::AnswerEnd(read.data()?),
             (BlockKind::Other, Some(SUMMARY)) => {
@@ -348,7 +388,11 @@ mod tests {
         vec![
             Entry::User { text: "hello".into(), images: Vec::new() },
             Entry::User { text: "look".into(), images: vec![image.clone()] },
-            Entry::Notice { text: "<notice>".into() },
+            Entry::Notice(Notice::new(NoticeKind::Repair, &[], "finish")),
+            Entry::Notice(Notice {
+                is_from_owner: true,
+                ..Notice::new(NoticeKind::Message, &[("from", "parent")], "hi")
+            }),
             Entry::Part(Part::text("ü")),
             Entry::Part(Part::Text { text: "said".into(), item: json!({"id": "msg_1"}) }),
             Entry::Part(Part::Thought(Thought {
@@ -362,12 +406,15 @@ mod tests {
                 arguments: "{not json".into(),
                 item: Value::Null,
             })),
-            Entry::Result(ToolResult {
-                call: "c1".into(),
-                name: "read".into(),
-                text: "no".into(),
-                images: vec![image],
-                failed: true,
+            Entry::Result(CallResult {
+                ends: vec![TaskId::from_bytes([7; 16]).unwrap()],
+                ..CallResult::from(ToolResult {
+                    call: "c1".into(),
+                    name: "read".into(),
+                    text: "no".into(),
+                    images: vec![image],
+                    failed: true,
+                })
             }),
             Entry::AnswerEnd(AnswerEnd {
                 step: 7,
@@ -400,8 +447,16 @@ mod tests {
     }
 
     #[test]
+    fn a_notice_that_was_stored_as_text_alone_opens() {
+        let text = crate::notice::envelope("repair", &[], "call finish");
+        let block = Block::new(BlockKind::Notice, text.as_str(), Stamp::from_millis(5));
+        let Ok(Some(Entry::Notice(notice))) = Entry::of_block(&block, 0) else { panic!() };
+        assert_eq!((notice.kind, notice.text), (NoticeKind::Repair, text));
+    }
+
+    #[test]
     fn a_later_form_is_told_as_such() {
-        let mut block = entries()[6].to_block(Stamp::from_millis(5)).unwrap();
+        let mut block = entries()[7].to_block(Stamp::from_millis(5)).unwrap();
         block.data = Payload::encode(&json!({"v": 2, "id": "c"})).unwrap();
         let told = Entry::of_block(&block, 9).unwrap_err().to_string();
         assert!(told.contains("block 9") && told.contains("form 2"), "{told}");

@@ -120,7 +120,7 @@ async fn s7_3_no_worktree_is_taken_from_a_repository_that_does_not_know_the_fold
         let theirs = other.path().join(".git");
         lead_there(&repository.path().join(".git"), &theirs);
         let said = refused(&repository).await;
-        assert!(said.contains("does not know that folder"), "{said}");
+        assert!(said.contains("does not know that directory"), "{said}");
         assert!(other.is_tidy() && !theirs.join("worktrees").exists(), "{}", other.branches());
     }
     Ok(())

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_agent::{
-    AgentReport, Agents, Fate, Function, Isolation, ToolContext, ToolError, Worktree, WorktreeState,
+    AgentReport, Agents, Function, Isolation, OwnerState, ToolContext, ToolError, Worktree,
+    WorktreeState,
 };
 use offshoot_core::{Caps, Outcome};
 use offshoot_models::{Call, Turn};
@@ -62,7 +63,7 @@ async fn s11_1_a_pipe_where_git_reads_holds_up_nobody() -> Test {
     let world = sent(&repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await?.decode()?;
-    assert!(said.contains(".git/HEAD is no file, and git would wait"), "{said}");
+    assert!(said.contains(".git/HEAD is not a file, and git would wait"), "{said}");
     Ok(())
 }
 
@@ -164,7 +165,7 @@ async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     let asked = world.model.asked();
     let system = &asked.iter().find(|call| purpose(call) == "child").unwrap().system;
-    assert!(system.contains("a merge was under way"), "{system}");
+    assert!(system.contains("a merge was in progress"), "{system}");
     assert!(git(&path, "status").contains("still merging"), "the owner's merge is untouched");
     Ok(())
 }
@@ -377,14 +378,14 @@ async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
         let repository = Repository::new();
         let (world, child) = standing(&repository, writes).await?;
         let agents = world.agents.clone();
-        let live = async |_| Fate::Live;
+        let live = async |_| OwnerState::Live;
         assert_eq!(agents.sweep_worktrees(live).await?, 0, "what lives is left alone");
         // The process dies, and nobody is left to tidy up.
         drop((world, child));
-        let ended = async |_| Fate::Ended;
+        let ended = async |_| OwnerState::Ended;
         assert_eq!(agents.sweep_worktrees(ended).await?, swept);
         assert_eq!(repository.is_tidy(), writes.is_none());
-        let gone = async |_| Fate::Gone;
+        let gone = async |_| OwnerState::Gone;
         assert_eq!(agents.sweep_worktrees(gone).await?, 0);
         let left = std::fs::read_dir(repository.trees())?.count();
         assert_eq!(left, if writes.is_some() { 2 } else { 0 });

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use offshoot_agent::{AgentReport, Agents, Fate, Isolation, Worktree, WorktreeState};
+use offshoot_agent::{AgentReport, Agents, Isolation, OwnerState, Worktree, WorktreeState};
 use offshoot_models::{Call, Turn};
 use offshoot_runtime::TaskRef;
 use serde_json::json;
@@ -103,9 +103,9 @@ async fn an_agent_ends_by_itself_when_its_git_waits_at_a_pipe() -> Test {
     until_git_is_gone(&repository).await;
     // Once the pipe is gone the next sweep measures it.
     std::fs::remove_file(kept.path.join("src/.gitignore"))?;
-    assert_eq!(world.agents.sweep_worktrees(async |_| Fate::Ended).await?, 0);
+    assert_eq!(world.agents.sweep_worktrees(async |_| OwnerState::Ended).await?, 0);
     std::fs::remove_file(kept.path.join("src/new.txt"))?;
-    assert_eq!(world.agents.sweep_worktrees(async |_| Fate::Ended).await?, 1);
+    assert_eq!(world.agents.sweep_worktrees(async |_| OwnerState::Ended).await?, 1);
     assert!(repository.is_tidy());
     Ok(())
 }
@@ -130,7 +130,7 @@ async fn a_pipe_where_git_always_reads_is_found_before_git_runs() -> Test {
         agent.wait().await?;
         let kept = worktree(&agent).await;
         assert_eq!((kept.state, kept.files), (WorktreeState::Kept, None), "{name}");
-        assert_eq!(world.agents.sweep_worktrees(async |_| Fate::Ended).await?, 0, "{name}");
+        assert_eq!(world.agents.sweep_worktrees(async |_| OwnerState::Ended).await?, 0, "{name}");
         assert_eq!(processes(&repository), 0, "{name}: git is gone");
     }
     Ok(())

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_agent::{AgentReport, Agents, Brief, Fate, Isolation, KIND, WorktreeState};
+use offshoot_agent::{AgentReport, Agents, Brief, Isolation, KIND, OwnerState, WorktreeState};
 use offshoot_core::{Caps, Outcome, Task};
 use offshoot_models::{Call, Scripted, Turn};
 use offshoot_runtime::{RestartPolicy, Runtime};
@@ -80,22 +80,22 @@ async fn s9_3_an_attempt_that_takes_over_works_in_the_same_worktree() -> Test {
 #[tokio::test]
 async fn s9_2_a_worktree_that_is_half_there_is_made_again() -> Test {
     type Harm = fn(&offshoot_agent::Worktree, &Path);
-    const MADE: &str = "\"standing\":\"made\"";
+    const MADE: &str = "\"phase\":\"made\"";
     let harms: [(&str, Harm); 6] = [
         ("killed while git was at it", |tree, admin| {
-            note(&tree.path, MADE, "\"standing\":\"making\"");
+            note(&tree.path, MADE, "\"phase\":\"making\"");
             std::fs::remove_dir_all(tree.path.join("src")).unwrap();
             std::fs::write(admin.join("index.lock"), "").unwrap();
             std::fs::write(admin.join("locked"), "initializing").unwrap();
         }),
         ("killed before git had begun", |tree, admin| {
-            note(&tree.path, MADE, "\"standing\":\"making\"");
+            note(&tree.path, MADE, "\"phase\":\"making\"");
             std::fs::remove_dir_all(&tree.path).unwrap();
             std::fs::create_dir(&tree.path).unwrap();
             std::fs::remove_file(admin.join("gitdir")).unwrap();
         }),
         ("killed while it was removed", |tree, _| {
-            note(&tree.path, MADE, "\"standing\":\"removing\"");
+            note(&tree.path, MADE, "\"phase\":\"removing\"");
             std::fs::remove_dir_all(tree.path.join("src")).unwrap();
         }),
         ("registered and missing", |tree, _| std::fs::remove_dir_all(&tree.path).unwrap()),
@@ -161,14 +161,14 @@ async fn an_end_without_a_body_names_the_worktree_and_a_sweep_removes_it() -> Te
     assert!(matches!(record.ended(), Some(Outcome::Cancelled { .. })));
     let left = AgentReport::of(&record).unwrap().left().cloned().unwrap();
     assert!(left.state == WorktreeState::InUse && left.path.exists());
-    assert_eq!(agents.sweep_worktrees(async |_| Fate::Ended).await?, 1);
+    assert_eq!(agents.sweep_worktrees(async |_| OwnerState::Ended).await?, 1);
     assert!(repository.is_tidy());
     Ok(())
 }
 
 #[tokio::test]
 async fn a_sweep_finishes_the_removal_of_a_worktree_and_of_its_note() -> Test {
-    for (standing, tree) in
+    for (phase, tree) in
         [("made", true), ("made", false), ("making", true), ("removing", true), ("removing", false)]
     {
         let (repository, doors) = (Repository::new(), Doors::default());
@@ -181,22 +181,22 @@ async fn a_sweep_finishes_the_removal_of_a_worktree_and_of_its_note() -> Test {
         until_called(&task, "stand").await?;
         let path = report(&task.record().await?).path;
         drop((task, session, runtime));
-        note(&path, "\"standing\":\"made\"", &format!("\"standing\":\"{standing}\""));
+        note(&path, "\"phase\":\"made\"", &format!("\"phase\":\"{phase}\""));
         if !tree {
             std::fs::remove_dir_all(&path)?;
         }
         std::fs::write(path.with_extension("new"), "{\"tree\":")?;
-        agents.sweep_worktrees(async |_| Fate::Live).await?;
-        assert!(path.with_extension("new").exists(), "{standing}: somebody may write it");
-        agents.sweep_worktrees(async |_| Fate::Ended).await?;
+        agents.sweep_worktrees(async |_| OwnerState::Live).await?;
+        assert!(path.with_extension("new").exists(), "{phase}: somebody may write it");
+        agents.sweep_worktrees(async |_| OwnerState::Ended).await?;
         let left: Vec<_> = std::fs::read_dir(repository.trees())?.flatten().collect();
         let left: Vec<_> = left.iter().map(|entry| entry.path()).collect();
-        assert_eq!(left, [path.with_extension("json")], "{standing}: somebody may go on for it");
+        assert_eq!(left, [path.with_extension("json")], "{phase}: somebody may go on for it");
         // Its record is deleted, and the process dies once more.
         std::fs::write(path.with_extension("new"), "")?;
-        agents.sweep_worktrees(async |_| Fate::Gone).await?;
-        assert_eq!(std::fs::read_dir(repository.trees())?.count(), 0, "{standing}");
-        assert!(repository.is_tidy(), "{standing}");
+        agents.sweep_worktrees(async |_| OwnerState::Gone).await?;
+        assert_eq!(std::fs::read_dir(repository.trees())?.count(), 0, "{phase}");
+        assert!(repository.is_tidy(), "{phase}");
     }
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Commands as a backend of the runtime.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, DeliveryMode, Message, Recovery, Task};
+use offshoot_core::{Capabilities, DeliveryMode, Message, Outcome, Recovery, Task, text};
 use offshoot_runtime::{
     Backend, BodyResult, BoxFuture, ClearReason, Context, InputStatus, ReconcileResult,
 };
@@ -12,6 +13,7 @@ use super::body::{self, CallerContext};
 use super::commands::CommandsShared;
 use super::line::{Command, Restart, Stdin};
 use super::reconcile::reported;
+use super::report::Report;
 use super::supervisor::StopUrgency;
 
 /// Executes tasks of kind [`command`](super::Commands::KIND). Get it from
@@ -32,7 +34,7 @@ impl CommandBackend {
         Self { shared, restart, stdin, caller: Mutex::new(caller) }
     }
 
-    /// What executes this command.
+    /// The backend of this command.
     pub(crate) fn of(
         command: &Command,
         shared: Arc<CommandsShared>,
@@ -62,6 +64,10 @@ impl Backend for CommandBackend {
     fn start(&self, cx: Context) -> BoxFuture<BodyResult> {
         let caller = std::mem::take(&mut *self.caller.lock());
         Box::pin(body::execute(cx, self.shared.clone(), caller))
+    }
+
+    fn digest(&self, task: &Task, allowance: usize) -> Option<String> {
+        digest(task, allowance)
     }
 
     fn input_status(&self, task: &Task) -> InputStatus {
@@ -107,4 +113,26 @@ impl Backend for CommandBackend {
             ReconcileResult::ByPolicy
         })
     }
+}
+
+/// The digest of a command that completed. Its value is a record for programs, of which
+/// an owner needs the exit code and the last line.
+fn digest(task: &Task, allowance: usize) -> Option<String> {
+    let Some(Outcome::Completed { value, cancel_requested: false }) = task.ended() else {
+        return None;
+    };
+    let Report { exit, duration_ms, output, last_line, .. } = value.decode().ok()?;
+    let (exit, duration) = (exit?, duration_ms?);
+    let (seconds, tenths) = (duration / 1_000, duration % 1_000 / 100);
+    let handle = task.handle();
+    let mut digest = format!("{handle} completed\nExit code {exit} after {seconds}.{tenths} s.");
+    match (output.bytes, last_line) {
+        (0, _) => digest.push_str(" It wrote nothing."),
+        (bytes, None) => write!(digest, " It wrote {bytes} bytes.").ok()?,
+        (bytes, Some(line)) => {
+            let line = text::cut(&line, allowance);
+            write!(digest, " It wrote {bytes} bytes, of which the last line is:\n{line}").ok()?;
+        }
+    }
+    Some(digest)
 }

@@ -19,7 +19,7 @@ use crate::log::ReaderPosition;
 /// The least time between two reports.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What only the process that was asked for the command knows of it.
+/// What the caller passes to the first attempt of a command, in memory alone.
 #[derive(Debug, Default)]
 pub(crate) struct CallerContext {
     pub(crate) surroundings: Option<Surroundings>,
@@ -85,7 +85,7 @@ impl Drop for Body {
     }
 }
 
-/// What never comes to an end by itself.
+/// The result of a future that never resolves.
 pub(crate) enum Never {}
 
 /// Reports the process as soon as it is there, and then what is new.

@@ -1,4 +1,4 @@
-//! What it takes to start a confined command.
+//! Starting a confined command.
 //!
 //! The process that is started is the helper, which becomes the program. So
 //! what the system would say of the program is found out before.
@@ -18,7 +18,7 @@ use super::report::StartError;
 use super::start::StartFailure;
 use super::surroundings::Surroundings;
 
-/// How confined commands are started.
+/// The way to start confined commands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Confiner {
     pub(crate) helper: Option<Helper>,
@@ -27,7 +27,7 @@ pub(crate) struct Confiner {
 }
 
 impl Confiner {
-    /// Who confines, if that can be done here.
+    /// The helper, if the system can confine.
     pub(crate) fn helper(&self) -> Result<&Helper, StartFailure> {
         if let Support::No(lack) = offshoot_sandbox::probe() {
             return Err(not_confined(&lack.to_string()));
@@ -37,7 +37,7 @@ impl Confiner {
             .ok_or_else(|| not_confined("this program was not told how to; that is a defect"))
     }
 
-    /// What a command is given, without what it is not to see.
+    /// The surroundings of a command, without what it must not see.
     pub(crate) fn cleared(&self, command: &Command, around: Surroundings) -> Surroundings {
         match command.confinement() {
             Some(_) => around.without_secrets(self.secrets.iter()),
@@ -51,7 +51,7 @@ fn not_confined(why: &str) -> StartFailure {
     StartFailure::new(StartError::NotConfined, message)
 }
 
-/// What it means that the helper was not started.
+/// The failure of a command whose helper was not started.
 pub(crate) fn helper_refused(
     command: &Command,
     program: &Path,

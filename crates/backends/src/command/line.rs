@@ -1,4 +1,4 @@
-//! What a command is: the input of its task.
+//! A command: the input of its task.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub struct Command {
     confinement: Option<Confinement>,
 }
 
-/// What a command reads.
+/// The source of a command's standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stdin {
@@ -57,7 +57,7 @@ impl Stdin {
     }
 }
 
-/// What becomes of a command whose runtime dies.
+/// What to do with a command whose runtime dies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restart {
@@ -73,15 +73,15 @@ pub enum Restart {
 pub struct ShownCommand {
     /// The program.
     pub program: String,
-    /// What it is given.
+    /// Its arguments.
     pub args: Vec<String>,
-    /// Where it starts.
+    /// Its working directory.
     pub cwd: String,
     /// The names of the variables that were set for it.
     pub env: Vec<String>,
-    /// What becomes of it when its runtime dies.
+    /// What to do with it when its runtime dies.
     pub restart: Restart,
-    /// What it may do, if not all that this user may.
+    /// Its confinement, if it is confined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confinement: Option<Confinement>,
 }
@@ -161,7 +161,7 @@ impl Command {
         Ok(self)
     }
 
-    /// What becomes of it when its runtime dies.
+    /// What to do with it when its runtime dies.
     pub fn restart(mut self, restart: Restart) -> Self {
         self.restart = restart;
         self
@@ -175,7 +175,7 @@ impl Command {
         self
     }
 
-    /// What it reads.
+    /// The source of its standard input.
     pub(crate) fn reads(mut self, stdin: Stdin) -> Self {
         self.stdin = stdin;
         self

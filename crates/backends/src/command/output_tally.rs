@@ -1,4 +1,4 @@
-//! What is known of a command's output beside what is in its log.
+//! The size and the last lines of a command's output.
 
 use std::os::fd::BorrowedFd;
 use std::time::SystemTime;
@@ -10,7 +10,7 @@ use super::recent::LastLines;
 use super::report::Report;
 use crate::log::{Batch, Stream};
 
-/// How much came out of which stream, and what it said last.
+/// The bytes of each stream, and the last lines.
 #[derive(Debug, Default)]
 pub(crate) struct OutputTally {
     stdout: u64,

@@ -13,10 +13,10 @@ use super::write_turn::{Pace, WriteTurn};
 use crate::log::{Batch, LiveLog, LogWriteGuard, ReaderPosition, Stream, Writer};
 use crate::workers::Workers;
 
-/// How much is read at a time of a command that does not flood.
+/// The bytes of one read of a command that does not flood.
 const CHUNK: usize = 16 << 10;
 
-/// How large the pipe of a command that floods is made.
+/// The size of the pipe of a command that floods.
 const WIDE: usize = 1 << 20;
 
 /// Reads the pipes of a command and writes its log. While something is being

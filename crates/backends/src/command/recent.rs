@@ -2,13 +2,13 @@
 
 use crate::text::last_lines;
 
-/// How many of the last bytes are looked at.
+/// The last bytes that are kept.
 const BYTES: usize = 2 << 10;
 
-/// How long a line that is told may be.
+/// The most characters of a line.
 const LINE: usize = 200;
 
-/// How many last lines of the standard error explain a failure.
+/// The last lines of the standard error that explain a failure.
 const LINES: usize = 3;
 
 /// The last bytes of a stream.

@@ -1,4 +1,4 @@
-//! What a dead holder of the data folder has left of a command.
+//! Ending the processes that a dead holder of the data directory left of a command.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use super::commands::CommandsShared;
 use super::report::Report;
 use crate::process::{Roots, boot, end_found, end_members};
 
-/// How much of the name of a process is told; the system keeps less.
+/// The most characters of a process's name; the system keeps less.
 const LONGEST_NAME: usize = 64;
 
-/// How long what is left may take to end.
+/// The time that processes left behind have to end.
 const GRACE: Duration = Duration::from_secs(2);
 
 impl CommandsShared {
@@ -67,13 +67,13 @@ impl CommandsShared {
     }
 }
 
-/// What the process of this number is called, where the system tells.
+/// The name of a process, where the system tells.
 fn name_of(pid: i32) -> String {
     let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
     crate::text::safe_text(name.trim_ascii_end(), LONGEST_NAME)
 }
 
-/// What the record of a task tells of its process.
+/// The last report in the record of a task.
 pub(crate) fn reported(task: &Task) -> Option<Report> {
     task.progress.as_ref()?.value.decode().ok()
 }

@@ -1,4 +1,4 @@
-//! What a command's record tells of its process.
+//! The report on its process in a command's record.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,9 @@ pub struct Report {
     /// When the process started, in ticks since that boot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
-    /// Whose environment it was given.
+    /// The origin of its environment.
     pub environment: Origin,
-    /// What this attempt has written.
+    /// The output of this attempt.
     pub output: OutputSize,
     /// The last line it wrote, safe to show.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,16 +30,16 @@ pub struct Report {
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// How long it ran.
+    /// Its run time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// How much processor time it took, with the processes it waited for.
+    /// Its processor time, with that of the processes it waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ms: Option<u64>,
-    /// How much memory the largest of them had.
+    /// The peak memory of the largest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_bytes: Option<u64>,
-    /// How many processes it left behind, which were ended.
+    /// The processes that it left behind, which were ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_behind: u64,
     /// Why it could not be started.
@@ -50,7 +50,7 @@ pub struct Report {
     pub log_error: Option<String>,
 }
 
-/// How many bytes a command has written.
+/// The bytes that a command has written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutputSize {
     /// In all.
@@ -59,11 +59,11 @@ pub struct OutputSize {
     pub stdout: u64,
     /// To its standard error.
     pub stderr: u64,
-    /// How many bytes of the log, of all attempts, are not kept.
+    /// The bytes of the log, of all attempts, that were dropped.
     pub dropped: u64,
 }
 
-/// Whose environment a command was given.
+/// The origin of a command's environment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {

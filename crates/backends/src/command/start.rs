@@ -246,7 +246,7 @@ fn not_executable(file: &Path) -> StartFailure {
     StartFailure::new(StartError::NotExecutable, format!("{file:?} {why}"))
 }
 
-/// What the system's refusal means.
+/// The failure that an error of the system means.
 pub(crate) fn refusal(command: &Command, program: &Path, error: &io::Error) -> StartFailure {
     let (error_is, message) = match Errno::from_io_error(error) {
         Some(Errno::NOENT) if program.exists() => (

@@ -10,7 +10,7 @@ use super::body::Never;
 use super::input::Input;
 use super::supervisor::Supervisor;
 
-/// How many messages are read at a time.
+/// The messages of one read.
 const MANY: usize = 64;
 
 /// Feeds a command once it is there, until its input has ended.

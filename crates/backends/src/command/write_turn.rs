@@ -21,10 +21,10 @@ const MUCH: usize = 64 << 10;
 const PAUSES: [Duration; 3] =
     [Duration::from_micros(300), Duration::from_millis(1), Duration::from_millis(2)];
 
-/// How long a turn takes at most: others flood, too.
+/// The longest turn. Other commands may flood, too.
 const TURN: Duration = Duration::from_millis(50);
 
-/// How fast a command writes.
+/// The rate at which a command writes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
     since: Option<Instant>,

@@ -11,7 +11,7 @@ use super::segment::{self, Frames};
 #[derive(Debug)]
 pub(crate) struct Cursor {
     folder: PathBuf,
-    /// Where it stands in the output.
+    /// Its position in the output.
     at: u64,
     open: Option<Open>,
 }

@@ -11,7 +11,7 @@ use super::live_log::{LiveLog, LogProgress, Writing};
 use super::lossless_reader::LosslessReader;
 use super::reader::LogPiece;
 
-/// How much is read at a time unless it is said.
+/// The default number of bytes of one read.
 const MOST: usize = 256 << 10;
 
 /// Follows a log; see [`OutputLog::follow`](super::OutputLog::follow).

@@ -3,7 +3,7 @@
 use offshoot_core::Stamp;
 use serde::{Deserialize, Serialize};
 
-/// Which of a command's two outputs.
+/// One of a command's two output streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -13,18 +13,18 @@ pub enum Stream {
     Stderr,
 }
 
-/// What stands before the bytes of a frame.
+/// The header of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
     pub(crate) stream: Stream,
-    /// Which attempt wrote it, counted from 1.
+    /// The attempt that wrote it, counted from 1.
     pub(crate) attempt: u16,
     pub(crate) at: Stamp,
     pub(crate) bytes: u32,
 }
 
 impl Frame {
-    /// How many bytes a header takes.
+    /// The bytes of a header.
     pub(crate) const HEADER: usize = 16;
 
     pub(crate) fn encode(&self) -> [u8; Self::HEADER] {

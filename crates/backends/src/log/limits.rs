@@ -1,14 +1,14 @@
-//! How much of an output is kept.
+//! The limits of a log.
 
 /// How much of a command's output is kept. The first and the last bytes are,
 /// the middle is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimits {
-    /// How many of the first bytes, at least.
+    /// The first bytes that are kept, at least.
     pub first: u64,
-    /// How many of the last bytes, at least; up to one segment more.
+    /// The last bytes that are kept, at least; up to one segment more.
     pub last: u64,
-    /// How large a segment is. What is kept is kept in whole segments.
+    /// The size of a segment. A log keeps whole segments.
     pub segment: u64,
 }
 
@@ -26,12 +26,12 @@ impl LogLimits {
         self
     }
 
-    /// How many segments at the beginning are kept.
+    /// The segments that are kept at the beginning.
     pub(crate) fn first_segments(&self) -> usize {
         usize::try_from(self.first.div_ceil(self.segment)).unwrap_or(usize::MAX)
     }
 
-    /// How many full segments at the end are kept.
+    /// The full segments that are kept at the end.
     pub(crate) fn last_segments(&self) -> usize {
         usize::try_from(self.last.div_ceil(self.segment)).unwrap_or(usize::MAX)
     }

@@ -26,9 +26,9 @@ pub struct OutputLog {
 /// Some bytes that a command wrote, exactly as they came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Where it wrote them.
+    /// The stream they were written to.
     pub stream: Stream,
-    /// Which attempt it was, counted from 1.
+    /// The attempt of the command, counted from 1.
     pub attempt: u32,
     /// When they were read.
     pub at: Stamp,
@@ -36,14 +36,14 @@ pub struct Chunk {
     pub bytes: Vec<u8>,
 }
 
-/// What was read of a log.
+/// A piece of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogPiece {
-    /// How many bytes before the first chunk are not kept.
+    /// The bytes before the first chunk that the log has dropped.
     pub gap: u64,
     /// The bytes, in the order in which they came.
     pub chunks: Vec<Chunk>,
-    /// Where to read on.
+    /// The position to read on at.
     pub next: u64,
     /// Whether this process writes the log.
     pub writing: Writing,

@@ -9,13 +9,13 @@ use super::frame::Frame;
 /// What a segment begins with: what it is, and its format.
 const MAGIC: &[u8; 8] = b"OFFLOG\x01\n";
 
-/// How many bytes of a segment come before its first frame.
+/// The bytes of a segment before its first frame.
 pub(crate) const HEADER: u64 = 16;
 
-/// How much of a segment is read at a time.
+/// The bytes of one read of a segment.
 const BUFFER: usize = 64 << 10;
 
-/// Where the segment that begins at `start` is.
+/// The path of the segment that begins at `start`.
 pub(crate) fn path(folder: &Path, start: u64) -> PathBuf {
     folder.join(format!("{start:020}.log"))
 }
@@ -56,12 +56,12 @@ pub(crate) fn begin(folder: &Path, start: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// How far the whole frames of a segment reach.
+/// The extent of the whole frames of a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
-    /// How many bytes of output they hold.
+    /// The bytes of output in them.
     pub(crate) output: u64,
-    /// How many bytes of the file they take, with the header.
+    /// The bytes of the file up to their end, with the header.
     pub(crate) file: u64,
 }
 
@@ -69,11 +69,11 @@ pub(crate) struct Extent {
 #[derive(Debug)]
 pub(crate) struct Frames {
     file: BufReader<File>,
-    /// How long the file is.
+    /// The length of the file.
     length: u64,
-    /// Where the next frame begins in the file.
+    /// The position of the next frame in the file.
     at: u64,
-    /// Where it begins in the output.
+    /// The position of the next frame in the output.
     place: u64,
 }
 
@@ -100,7 +100,7 @@ impl Frames {
         Ok(Some(Self { file, length, at: HEADER, place: start }))
     }
 
-    /// Where the next frame begins in the output.
+    /// The position of the next frame in the output.
     pub(crate) fn place(&self) -> u64 {
         self.place
     }

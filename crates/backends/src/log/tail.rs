@@ -39,9 +39,9 @@ pub(crate) fn begins(folder: &Path, end: Option<u64>, lines: usize) -> io::Resul
 struct Part {
     start: u64,
     end: u64,
-    /// How many lines begin behind a newline of it.
+    /// The lines that begin after a newline in it.
     begun: u64,
-    /// Where the last of them does.
+    /// The position of the last of them.
     last: Option<u64>,
 }
 

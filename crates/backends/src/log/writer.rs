@@ -62,10 +62,10 @@ impl Batch {
     }
 }
 
-/// What became of the output so far.
+/// The extent of the output so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
-    /// Where the log ends.
+    /// The end of the log.
     pub(crate) end: u64,
     /// How many bytes of it are not kept: the middle, and what could not be
     /// written.
@@ -178,7 +178,7 @@ impl Writer {
         }
     }
 
-    /// How many bytes the current segment takes.
+    /// The bytes of the current segment.
     fn room(&self) -> usize {
         let used = self.current.as_ref().map_or(0, |current| current.extent.output);
         let room = self.limits.segment.saturating_sub(used).max(1);

@@ -1,4 +1,4 @@
-//! Who is there: what one look has met.
+//! The processes that one scan has met.
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::TaskId;
@@ -26,13 +26,13 @@ pub(crate) struct Census {
     pub(crate) coverage: Coverage,
 }
 
-/// Whether a look met every process that was there.
+/// Whether a scan met every process that was there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// Processes may have been missed: what was not found may still be there.
     #[default]
     Partial,
-    /// What was not found is not there.
+    /// A process that the scan has not found does not exist.
     Complete,
 }
 
@@ -52,7 +52,7 @@ impl Census {
         pid == self.own || self.spared.contains(&pid)
     }
 
-    /// Which process has this number, if it was met.
+    /// The process of this number, if the scan has met it.
     pub(super) fn identity_of(&self, pid: i32) -> Option<Identity> {
         self.all.get(&pid).map(Stat::identity)
     }

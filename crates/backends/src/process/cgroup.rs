@@ -31,7 +31,7 @@ use rustix::io::Errno;
 use super::identity::Identity;
 use super::proc::Proc;
 
-/// How the name of the directory of a process that executes commands begins.
+/// The prefix of the directory of a process that executes commands.
 const PREFIX: &str = "offshoot-";
 
 /// Tells the directories of one process apart.
@@ -64,7 +64,7 @@ pub enum CgroupLack {
     Denied {
         /// The cgroup of this process.
         directory: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// None can be entered.
@@ -72,7 +72,7 @@ pub enum CgroupLack {
     Closed {
         /// The cgroup of this process.
         directory: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         reason: String,
     },
 }
@@ -102,7 +102,7 @@ impl Cgroups {
         Self(Arc::new(Tree::open(helper)))
     }
 
-    /// Where they are, or why there are none.
+    /// The directory of the cgroups, or the reason for which there are none.
     pub(crate) fn directory(&self) -> Result<&Path, &CgroupLack> {
         self.0.as_ref().as_ref().map(|tree| &*tree.directory)
     }
@@ -224,7 +224,7 @@ impl Cgroup {
     }
 }
 
-/// What is in a cgroup.
+/// The processes in a cgroup.
 #[derive(Debug, Default)]
 pub(super) struct Members {
     /// Whether anything alive is.
@@ -305,7 +305,7 @@ fn own_directory() -> Result<PathBuf, CgroupLack> {
 /// A mount of the file system of cgroups.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
-    /// Which cgroup is mounted.
+    /// The cgroup that is mounted.
     root: String,
     at: PathBuf,
 }
@@ -322,7 +322,7 @@ impl Mount {
         Some(Self { root: unescape(root), at: unescape(at).into() })
     }
 
-    /// Where this cgroup is below the mount.
+    /// The directory of this cgroup below the mount.
     fn directory(&self, cgroup: &str) -> Option<PathBuf> {
         let below = Path::new(cgroup).strip_prefix(&self.root).ok()?;
         Some(self.at.join(below).components().collect())

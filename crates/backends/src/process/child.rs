@@ -11,7 +11,7 @@ use wait4::Wait4;
 use super::identity::Identity;
 use super::process_watch::ProcessWatch;
 
-/// How long it takes until a process that cannot be waited for is asked for again.
+/// Pause between two checks of a process that cannot be waited for.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// A process that this one started as the leader of a group. Until it is reaped no other
@@ -26,7 +26,7 @@ pub(crate) struct Process {
     held: Option<OwnedFd>,
 }
 
-/// Where the signals go that the group of the main process gets.
+/// The route of the signals to the group of the main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignalRoute {
     /// To the program and what it starts in that group.
@@ -56,7 +56,7 @@ impl Process {
         self.identity
     }
 
-    /// Where the signals go that its group gets.
+    /// The route of the signals to its group.
     pub(crate) fn signals(&self) -> SignalRoute {
         self.signals
     }

@@ -22,7 +22,7 @@ use super::{Roots, Scanner, SignalRoute};
 /// again.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How often the members of a command are looked for when its runtime closes.
+/// The most scans for the members of a command when its runtime closes.
 const LAST_LOOKS: usize = 8;
 
 /// Ends every member and resolves once none is left; how many there were. They
@@ -86,7 +86,7 @@ async fn end(
         if round.stage == EndStage::Asking && patience.as_mut().now_or_never().is_some() {
             round.stage = EndStage::Killing;
         }
-        let census = scanner.look(whose.since(), whose.measure(round.stage)).await;
+        let census = scanner.scan(whose.since(), whose.measure(round.stage)).await;
         let mut members = find(&census);
         members.retain(|member| !round.refused.contains(member));
         match (members.is_empty(), census.coverage) {
@@ -105,7 +105,7 @@ async fn end(
 /// which is asked as a whole.
 pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: SignalRoute) {
     let Some(main) = roots.main else { return };
-    let census = scanner.look(roots.since(), ScanPurpose::Find(Some(roots))).await;
+    let census = scanner.scan(roots.since(), ScanPurpose::Find(Some(roots))).await;
     for member in census.members(roots) {
         let group = census.group_of(member);
         let asked = group.is_some_and(|group| match signals {
@@ -135,7 +135,7 @@ pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     }
 }
 
-/// How far the ending has come.
+/// The progress of an ending.
 #[derive(Default)]
 struct EndRound {
     met: HashSet<Identity>,
@@ -143,7 +143,7 @@ struct EndRound {
     stage: EndStage,
 }
 
-/// Which signal is due.
+/// The signal that is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum EndStage {
     #[default]
@@ -155,7 +155,7 @@ enum EndStage {
 #[derive(Default)]
 struct RemainingMembers {
     held: Vec<OwnedFd>,
-    /// How many there are that could not be held.
+    /// The number of members that could not be held.
     unheld: usize,
 }
 
@@ -188,7 +188,7 @@ impl EndRound {
             }
         }
         if self.stage == EndStage::Killing && coverage == Coverage::Partial {
-            // They end only after the next look.
+            // They end only after the next scan.
             there = RemainingMembers { held: Vec::new(), unheld: 1 };
         }
         there

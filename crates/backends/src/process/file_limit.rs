@@ -1,10 +1,10 @@
-//! How many files this process may have open.
+//! The limit on open files of this process.
 
 use std::sync::OnceLock;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What the limit was before it was raised.
+/// The limit before it was raised.
 static BEFORE: OnceLock<Rlimit> = OnceLock::new();
 
 /// Lets this process have as many files open as the system allows it. Each

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
 use super::Roots;
 
-/// How often it is looked whether the group is empty.
+/// Pause between two checks whether the group is empty.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// How often it is looked after it was killed: what cannot be reaped here may

@@ -32,7 +32,7 @@ struct Holder {
     /// Whether all of its session was started by it for its tasks.
     #[serde(default)]
     sole: bool,
-    /// Where the cgroups of its tasks are.
+    /// The directory of the cgroups of its tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cgroups: Option<PathBuf>,
 }

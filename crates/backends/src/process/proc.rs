@@ -10,7 +10,7 @@ use std::path::Path;
 use rustix::fs::{Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// How many descriptors are kept in reserve.
+/// The descriptors that are kept in reserve.
 const SPARE: usize = 8;
 
 /// Reads files of `/proc`, and holds the descriptors that this takes.

@@ -1,12 +1,12 @@
-//! One look at all processes that misses none.
+//! One scan of all processes that misses none.
 //!
 //! # The problem
 //! A listing of `/proc` is no snapshot. A process that forks and exits between the moment it is
 //! listed and the moment it is examined, or that is born behind the end of the listing, is missed
 //! together with its child.
 //!
-//! # What makes a look complete
-//! A look reads the kernel's [`PidCursor`] first, lists all processes twice, and then examines the
+//! # What makes a scan complete
+//! A scan reads the kernel's [`PidCursor`] first, lists all processes twice, and then examines the
 //! numbers given out meanwhile, oldest first, until no more are. A process that is alive then and
 //! was not examined alive must have been invisible when its turn came: its parent was still in
 //! the middle of `fork`, and so alive. The parent has an older number, so it was examined before,
@@ -16,11 +16,11 @@
 //!
 //! # Ending what keeps forking
 //! A process on the [`KillList`] is stopped as soon as it is met, and all of them are killed once
-//! the look is complete. Killed one by one, each would make room under the limit of processes for
+//! the scan is complete. Killed one by one, each would make room under the limit of processes for
 //! a new child of the others.
 //!
 //! # Cgroups
-//! What is in a command's cgroup is read last, so that what it holds at the end of the look is known. The kernel says whether a cgroup is empty, and kills all of one at once.
+//! What is in a command's cgroup is read last, so that what it holds at the end of the scan is known. The kernel says whether a cgroup is empty, and kills all of one at once.
 
 use std::os::fd::OwnedFd;
 
@@ -37,14 +37,14 @@ use super::proc::{Proc, is_shortage};
 use super::roots::Roots;
 use super::stat::Stat;
 
-/// How many numbers a look examines behind its listings before it gives up. A look serves many
+/// How many numbers a scan examines behind its listings before it gives up. A scan serves many
 /// commands, and one of them must not hold up the others.
 const MOST: usize = 32_768;
 
-/// How far above a process its ancestors are looked for.
+/// The most ancestors of a process that are searched.
 const ABOVE: usize = 64;
 
-/// The commands whose processes a look kills.
+/// The commands whose processes a scan kills.
 #[derive(Clone, Debug, Default)]
 struct KillList {
     by_mark: HashMap<InheritedMark, Roots>,
@@ -63,7 +63,7 @@ impl KillList {
     }
 }
 
-/// What a look is for.
+/// The purpose of a scan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ScanRequest {
     /// Marks are read of processes that started no earlier.
@@ -94,7 +94,7 @@ impl ScanRequest {
     }
 }
 
-/// A look under way.
+/// A scan under way.
 struct Scan<'a> {
     request: &'a ScanRequest,
     proc: &'a mut Proc,

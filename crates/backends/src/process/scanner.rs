@@ -82,15 +82,15 @@ impl Scanner {
         let shared = Arc::<ScannerShared>::default();
         let mut proc = Proc::default();
         proc.reserve()?;
-        let looking = shared.clone();
+        let scanning = shared.clone();
         let thread = std::thread::Builder::new().name("offshoot-scan".into());
-        thread.spawn(move || looking.look_for_all(proc))?;
+        thread.spawn(move || scanning.scan_for_all(proc))?;
         Ok(Self(Arc::new(ScannerHandle(shared))))
     }
 
     /// The processes as they are after this was called, with the marks of
     /// those that started no earlier than `since`.
-    pub(crate) async fn look(&self, since: u64, measure: ScanPurpose<'_>) -> Arc<Census> {
+    pub(crate) async fn scan(&self, since: u64, measure: ScanPurpose<'_>) -> Arc<Census> {
         let mut seen = self.join(since, measure);
         match seen.wait_for(Option::is_some).await {
             Ok(census) => census.clone().unwrap_or_default(),
@@ -127,15 +127,15 @@ impl Scanner {
 
 impl ScannerShared {
     /// Looks at each request.
-    fn look_for_all(&self, mut proc: Proc) {
+    fn scan_for_all(&self, mut proc: Proc) {
         while let Some(NextScan { request, tell }) = self.next() {
             tell.send_replace(Some(Arc::new(scan::take(&request, &mut proc))));
-            // Those that are missing now are taken after a later look.
+            // Those that are missing now are taken after a later scan.
             proc.reserve().ok();
         }
     }
 
-    /// Waits for the next look to take; nothing once all scanners are dropped.
+    /// Waits for the next scan to take; nothing once all scanners are dropped.
     fn next(&self) -> Option<NextScan> {
         let mut state = self.state.lock();
         loop {

@@ -1,4 +1,4 @@
-//! What the system tells of one process.
+//! The status of one process, as the system shows it.
 
 use super::identity::Identity;
 
@@ -15,7 +15,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// What the system tells of the process of this number.
+    /// The status of the process of this number.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Self::parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }

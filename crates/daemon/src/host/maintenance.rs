@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashSet;
-use offshoot_agent::Fate;
+use offshoot_agent::OwnerState;
 use offshoot_core::TaskId;
 use offshoot_runtime::Runtime;
 use parking_lot::Mutex;
@@ -90,11 +90,11 @@ impl Daemon {
     /// Removes the temporary files of ended agents, and their empty worktrees.
     async fn sweep_worktrees(&self, runtime: &Runtime) {
         let fate = async |id| match runtime.get(id).await {
-            Ok(None) => Fate::Gone,
-            Ok(Some(task)) if !task.is_live() => Fate::Ended,
-            _ => Fate::Live,
+            Ok(None) => OwnerState::Gone,
+            Ok(Some(task)) if !task.is_live() => OwnerState::Ended,
+            _ => OwnerState::Live,
         };
-        let kept = async |id| !matches!(fate(id).await, Fate::Gone | Fate::Ended);
+        let kept = async |id| !matches!(fate(id).await, OwnerState::Gone | OwnerState::Ended);
         if let Err(error) = self.runs.sweep(kept).await {
             tracing::warn!(%error, "what agents kept for a while could not be deleted");
         }

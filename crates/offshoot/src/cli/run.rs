@@ -46,8 +46,9 @@ Examples:
 
 Output: the agent's answer goes to the standard output, progress and errors go
 to the standard error. The run ends when the agent and all its children have
-ended. Ctrl-C stops the agent; a second Ctrl-C stops it at once. If this command
-ends in another way, the agent keeps running: see `offshoot tasks wait`.
+ended. Ctrl-C stops an agent that this command started; a second Ctrl-C stops it
+at once. If this command ends in another way, the agent keeps running: see
+`offshoot tasks wait`.
 
 Approvals: an agent asks before it changes a file or runs a command. At a
 terminal you answer in place, or elsewhere with `offshoot approve` and `offshoot

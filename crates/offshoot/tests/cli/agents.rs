@@ -45,9 +45,9 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     let nowhere = world.run(&["agents", "ls", "not-there"]);
     assert_eq!(nowhere.code, 2, "{nowhere:?}");
     assert!(nowhere.err.contains("not-there is not a directory"), "{nowhere:?}");
-    let missing = world.run(&["agents", "show", "nobody"]);
+    let missing = world.run(&["agents", "show", "missing"]);
     assert_eq!(missing.code, 5, "{missing:?}");
-    assert!(missing.err.contains("there is no profile \"nobody\""), "{missing:?}");
+    assert!(missing.err.contains("there is no profile \"missing\""), "{missing:?}");
     assert!(!missing.err.contains("odd.md") && !missing.err.contains("loop: "), "{missing:?}");
     assert!(missing.err.contains("others cannot be read; offshoot"), "{missing:?}");
     // One of its name that cannot be read is.
@@ -82,7 +82,7 @@ fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
         (model.asked()[0].body.to_string().contains("Obey the folder."), said.err)
     };
     let (obeys, told) = heard(&[]);
-    assert!(!obeys && told.contains("the profile lead of this folder is not used"), "{told}");
+    assert!(!obeys && told.contains("the profile lead of this directory is not used"), "{told}");
     assert!(heard(&["--profile", "lead"]).0);
     world.done(&["trust"]);
     assert!(heard(&[]).0);
@@ -141,9 +141,9 @@ fn an_agent_is_made_of_the_profile_that_is_named_and_stays_so() {
         let args: Vec<&str> = ["run", "--session", "s"].iter().chain(args).copied().collect();
         model.run(&world, &args)
     };
-    let said = run(&["--profile", "nobody", "Do it."]);
+    let said = run(&["--profile", "missing", "Do it."]);
     assert_eq!(said.code, 2, "{said:?}");
-    assert!(said.err.contains("there is no profile \"nobody\""), "{said:?}");
+    assert!(said.err.contains("there is no profile \"missing\""), "{said:?}");
     let said = run(&["--profile", "odd", "Do it."]);
     assert!(said.code == 2 && said.err.contains("there is no field"), "{said:?}");
     let said = run(&["--budget", "-1usd", "Do it."]);

@@ -177,7 +177,7 @@ fn what_makes_no_sense_is_told_and_changes_nothing() {
     let said = world.run(&["--session", "s", "tasks", "send", "mid/deep", "yes"]);
     assert!(!said.out.contains("answered"), "{said:?}");
     assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
-    // Whoever asks for one thing only can be named instead.
+    // A task with one request can be named instead.
     assert!(model.done(&world, &["--session", "s", "deny", "mid/deep"]).starts_with("denied"));
 }
 

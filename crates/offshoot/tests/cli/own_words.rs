@@ -51,8 +51,8 @@ fn repository(world: &World) -> PathBuf {
     repository
 }
 
-/// What a lead says that sends a child off, which runs this line in its worktree.
-/// Whoever starts it has entered the repository's environment.
+/// Runs a lead whose child runs this line in its worktree.
+/// The environment is that of the repository.
 fn isolated(world: &World, repository: &Path, line: String) -> ProgramOutput {
     let model = Model::new(move |asked| {
         let said = talk(asked);

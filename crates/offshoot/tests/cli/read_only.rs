@@ -1,7 +1,7 @@
 //! A data folder that may be read and not written.
 //!
 //! Nothing is forbidden to root, so as root the test runs itself once more as
-//! nobody; where that cannot be it says so and is skipped.
+//! `nobody`. Where that is impossible, it is skipped.
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -24,7 +24,7 @@ fn is_mortal(name: &str) -> bool {
         .output();
     match again.map(ProgramOutput::of) {
         Ok(said) if said.err.starts_with("setpriv:") => {
-            println!("skipped: nobody cannot run this test: {}", said.err.trim());
+            println!("skipped: the user `nobody` cannot run this test: {}", said.err.trim());
         }
         Ok(said) => {
             print!("{}", said.out);

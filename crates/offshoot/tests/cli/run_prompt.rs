@@ -179,7 +179,7 @@ fn a_question_that_is_answered_elsewhere_is_taken_away_and_the_next_one_asked() 
     sitting.until("meanwhile: denied (I was faster) by a person");
     let second = sitting.until(QUESTION);
     assert!(second.contains(&format!("    │ {other}\n")), "{second}");
-    // Whoever was startled may have meant the first, so it is asked again.
+    // The input may have been meant for the first request, so it is ignored.
     sitting.types("y");
     while sitting.until_either("request was replaced)", "allowed once").ends_with("replaced)") {
         sitting.until(QUESTION);

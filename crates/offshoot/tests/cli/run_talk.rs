@@ -144,7 +144,7 @@ fn s10_4_a_conversation_is_gone_on_with_when_its_first_task_is_no_longer_kept() 
         let tasks = all["tasks"].as_array().unwrap().clone();
         tasks.iter().all(|task| task["ended_at"].is_string()).then_some(tasks)
     };
-    // Nobody waits for the second one: so it is kept for longer.
+    // No command waits for the second task, so it is kept for longer.
     while ended().is_none() {}
     world.expire(week_ahead(), |_| ());
     let kept = ended().unwrap();

@@ -70,7 +70,7 @@ fn s4_2_a_result_that_a_stopped_agent_left_is_told_to_the_one_that_goes_on() {
     world.done(&wait);
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
     world.run(&["--session", "s", "tasks", "wait", "lead"]);
-    // Whoever has seen it does not know it in the conversation's place.
+    // The conversation does not know the result that a person has seen.
     world.done(&wait);
     for _ in 0..2 {
         model.done(&world, &["run", "--session", "s", "Well?"]);

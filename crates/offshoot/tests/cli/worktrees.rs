@@ -80,7 +80,7 @@ fn s9_2_what_a_dead_child_left_goes_unless_it_would_be_lost() {
     assert!(clean.starts_with(world.folder.path().join("state")), "{clean:?}");
     std::fs::write(changed.join("new.txt"), "work").unwrap();
 
-    // Nobody brings the key, so the next daemon does not execute them, and there
+    // No command brings the key, so the next daemon does not run them, and there
     // is no body that tidies up when they are cancelled.
     world.kill_daemon();
     done(&world, &["--session", "s", "tasks", "cancel", "lead"]);
@@ -96,7 +96,7 @@ fn s9_2_what_a_dead_child_left_goes_unless_it_would_be_lost() {
     assert_eq!(std::fs::read_to_string(changed.join("new.txt")).unwrap(), "work");
     assert!(clean.with_extension("json").exists(), "a task may continue it");
 
-    // Nobody can when the record is gone.
+    // No task can, once the record is gone.
     done(&world, &["sessions", "rm", "s"]);
     next_daemon(&world, || !clean.with_extension("json").exists());
     assert!(changed.join("new.txt").exists() && changed.with_extension("json").exists());

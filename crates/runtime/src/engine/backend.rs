@@ -78,6 +78,12 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// The text of a finished task of this kind for its owner, with at most `allowance`
+    /// scalars of the result. The default is [`digest`](offshoot_core::digest).
+    fn digest(&self, _task: &Task, _allowance: usize) -> Option<String> {
+        None
+    }
+
     /// Resolves once the task lacks nothing.
     fn ready(&self, _task: &Task) -> BoxFuture<()> {
         Box::pin(std::future::ready(()))

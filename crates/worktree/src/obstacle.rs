@@ -1,16 +1,14 @@
-//! What git would wait at for ever: a pipe, or a device, where it reads a file.
+//! Files at which git would wait for ever: a pipe or a device where it reads a file.
 //!
-//! Git opens what it finds. An agent can put anything into the `.git` of its
-//! folder, and whoever sends a child off or measures what one leaves would wait
-//! until git is given up.
+//! Git opens every file that it finds. An agent can put a pipe into the `.git` of its directory,
+//! and git would wait there until its time limit.
 
 use std::path::{Path, PathBuf};
 
-use super::blocking::read_file;
+use crate::blocking::read_file;
 use crate::project::project_ancestors;
 
-/// What git reads in a directory of its own: that of a repository, or the part of
-/// it that belongs to one worktree.
+/// The files that git reads in a git directory: that of a repository, or that of one worktree.
 const OWN: [&str; 10] = [
     "HEAD",
     "config",
@@ -24,7 +22,7 @@ const OWN: [&str; 10] = [
     "info/sparse-checkout",
 ];
 
-/// What it reads in a repository, for all its worktrees.
+/// The files that git reads in a repository for all its worktrees.
 const SHARED: [&str; 7] = [
     "config",
     "packed-refs",
@@ -35,15 +33,15 @@ const SHARED: [&str; 7] = [
     "objects/info/alternates",
 ];
 
-/// What it reads at the top of a tree of files.
+/// The files that git reads at the top of a working tree.
 const TOP: [&str; 3] = [".gitignore", ".gitattributes", ".gitmodules"];
 
-/// How much of a head is read.
+/// The most bytes of a head that are read.
 const LONGEST: u64 = 4 << 10;
 
-/// What stands in git's way in the repository that this folder is in, if anything
-/// does. What a `.git` that is a file leads to is not looked at.
-pub(super) fn find(folder: &Path) -> Option<PathBuf> {
+/// The file at which git would wait in the repository of this directory, if there is one. If `.git`
+/// is a file, the directory that it leads to is not searched.
+pub(crate) fn find(folder: &Path) -> Option<PathBuf> {
     for entry in project_ancestors(folder).map(|above| above.join(".git")) {
         if blocks(&entry) {
             return Some(entry);
@@ -59,14 +57,13 @@ pub(super) fn find(folder: &Path) -> Option<PathBuf> {
     None
 }
 
-/// What stands in git's way at the top of a tree of files, if anything does.
-pub(super) fn find_at_top(tree: &Path) -> Option<PathBuf> {
+/// The file at which git would wait at the top of a working tree, if there is one.
+pub(crate) fn find_at_top(tree: &Path) -> Option<PathBuf> {
     TOP.iter().map(|name| tree.join(name)).find(|file| blocks(file))
 }
 
-/// What stands in git's way in a directory of its own, and in the repository that it
-/// belongs to.
-pub(super) fn find_in(own: &Path, repository: &Path) -> Option<PathBuf> {
+/// The file at which git would wait in a git directory or its repository, if there is one.
+pub(crate) fn find_in(own: &Path, repository: &Path) -> Option<PathBuf> {
     let own_files = OWN.iter().map(|name| own.join(name));
     let shared = SHARED.iter().map(|name| repository.join(name));
     if let Some(file) = own_files.chain(shared).find(|file| blocks(file)) {
@@ -77,7 +74,7 @@ pub(super) fn find_in(own: &Path, repository: &Path) -> Option<PathBuf> {
     blocks(&branch).then_some(branch)
 }
 
-/// Whether to open it might take for ever: links are followed, as git does.
+/// Whether opening the file may block for ever. Links are followed, as git does.
 fn blocks(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.is_file() && !found.is_dir())
 }

@@ -1,8 +1,7 @@
-//! Git that has outlived the process that ran it, and still writes a worktree.
+//! Git processes that outlived the process that started them and still write a worktree.
 //!
-//! Nothing ends it when that process is killed, and it does not know that somebody
-//! else begins anew where it writes. So it carries the path of its worktree in its
-//! environment, and is found by that.
+//! They do not end when that process is killed, and would disturb the next attempt. So git has the
+//! path of its worktree in its environment, and is found by that.
 
 use std::ffi::OsStr;
 use std::io;
@@ -15,35 +14,35 @@ use rustix::process::{Pid, Signal, kill_process};
 /// The variable that names the worktree.
 pub(super) const MARK: &str = "OFFSHOOT_WORKTREE";
 
-/// How often is looked whether they are gone.
-const LOOKS: u32 = 2_000;
+/// The number of checks whether they are gone.
+const CHECKS: u32 = 2_000;
 
-/// How often they are asked to end, before they are made to.
-const ASKED: u32 = 400;
+/// The number of checks with SIGTERM, before SIGKILL.
+const TERMINATIONS: u32 = 400;
 
-/// How long it is from one look to the next.
-const BETWEEN: Duration = Duration::from_millis(5);
+/// The time between two checks.
+const INTERVAL: Duration = Duration::from_millis(5);
 
-/// Ends those that write this worktree, and waits until they are gone.
-pub(super) fn end(tree: &Path) -> io::Result<()> {
-    for look in 0..LOOKS {
+/// Ends the processes that write this worktree, and waits until they are gone.
+pub(crate) fn end(tree: &Path) -> io::Result<()> {
+    for check in 0..CHECKS {
         let found = writing(tree);
         if found.is_empty() {
             return Ok(());
         }
-        // Git that is asked takes its locks with it.
-        let signal = if look < ASKED { Signal::TERM } else { Signal::KILL };
+        // Git removes its locks on SIGTERM.
+        let signal = if check < TERMINATIONS { Signal::TERM } else { Signal::KILL };
         for process in found {
             // It may have ended a moment ago.
             kill_process(process, signal).ok();
         }
-        std::thread::sleep(BETWEEN);
+        std::thread::sleep(INTERVAL);
     }
     Err(io::Error::new(io::ErrorKind::TimedOut, "git still writes to it and cannot be ended"))
 }
 
-/// The processes that carry the mark of this worktree. There are none where the
-/// system does not show what processes carry.
+/// The processes with the variable of this worktree. None if the system does not show the
+/// environments of processes.
 fn writing(tree: &Path) -> Vec<Pid> {
     let mark = [MARK.as_bytes(), b"=", tree.as_os_str().as_bytes()].concat();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -67,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_still_writes_a_worktree_is_ended_and_nothing_else() {
+    fn only_the_processes_that_write_the_worktree_are_ended() {
         let folder = tempfile::tempdir().unwrap();
         let (tree, other) = (folder.path().join("a"), folder.path().join("b"));
         let write = |tree: &Path| {

@@ -1,5 +1,12 @@
-//! Running git: without hooks, without prompts, without the programs that a
-//! repository brings, and without what in our environment would lead it elsewhere.
+//! Running git.
+//!
+//! Git runs without hooks, without prompts, without programs that a repository names, and without
+//! the variables of this process that would lead it to another repository.
+
+mod confinement;
+mod filters;
+pub(crate) mod orphans;
+mod programs;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -13,21 +20,20 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::{Child, Command};
 
-use super::blocking::blocking;
-use super::confines::{Confined, Confines};
-use super::filters;
-use super::orphans;
-use super::programs;
+use crate::blocking::blocking;
 use crate::project::project_ancestors;
 
-/// How much of what it says is kept.
+use confinement::ConfinedGit;
+pub(crate) use confinement::GitConfinement;
+
+/// The most bytes of its output that are kept.
 const KEPT: usize = 64 << 10;
 
-/// How much of an error is told.
-const TOLD: usize = 1_000;
+/// The most characters of its error message that are shown.
+const SHOWN_ERROR: usize = 1_000;
 
-/// What holds whatever is configured. A repository's hooks are its own programs,
-/// and so is a file system monitor: a worktree is made and removed without them.
+/// Settings that override the configuration. Hooks and a file system monitor are programs of the
+/// repository, so a worktree is made and removed without them.
 const SETTINGS: [&str; 7] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -38,13 +44,16 @@ const SETTINGS: [&str; 7] = [
     "protocol.ext.allow=never",
 ];
 
-/// Why git did not do what it should.
+/// Why git failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GitError {
+pub enum GitError {
+    /// Git was not found.
     #[error("git is not installed, or not in PATH: do without isolation, or install it")]
     Missing,
+    /// Git could not be started or its output could not be read.
     #[error("git could not be run")]
     Start(#[source] io::Error),
+    /// The time limit is over.
     #[error(
         "git did not finish within {} s and was stopped: it may wait at a pipe, a device or a file \
          system that does not answer. For a large repository raise the limit: OFFSHOOT_GIT_LIMIT \
@@ -52,77 +61,79 @@ pub(crate) enum GitError {
         .0.as_secs()
     )]
     Late(Duration),
+    /// Git reported an error.
     #[error("git says: {0}")]
-    Said(String),
+    Reported(String),
+    /// The sandbox failed.
     #[error("git cannot be confined, as it must be where others may have it run programs")]
     Confinement(#[from] ConfinementError),
 }
 
-/// A run of git that is prepared. It has no time limit of its own: dropping it while
-/// it runs kills it, and each operation on a worktree has a limit
-/// ([`Worktrees::limited`](super::Worktrees::limited)).
+/// One run of git. Dropping its future kills git. The operations on worktrees set the time limit.
 #[derive(Debug)]
-pub(super) struct Git {
-    about: About,
+pub(crate) struct Git {
+    target: GitTarget,
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     /// The worktree that it writes.
     writes: Option<PathBuf>,
-    confined: Option<Confined>,
+    confined: Option<ConfinedGit>,
 }
 
-/// What git is asked about.
+/// The repository that git runs on.
 #[derive(Clone, Debug)]
-enum About {
+enum GitTarget {
     Within(PathBuf),
     Repository(PathBuf),
     Tree { repository: PathBuf, admin: PathBuf, tree: PathBuf },
 }
 
-/// What git said.
+/// The output of git.
 #[derive(Debug)]
-pub(super) struct Said {
-    pub(super) success: bool,
-    /// The beginning of what it said, as it was written.
-    pub(super) out: Vec<u8>,
-    /// How many parts that end in a zero byte.
-    pub(super) records: u64,
-    /// The beginning of what it complained about.
-    pub(super) err: String,
+pub(crate) struct GitOutput {
+    pub(crate) success: bool,
+    /// The beginning of its standard output.
+    pub(crate) out: Vec<u8>,
+    /// The number of zero bytes in its standard output: records, with `-z`.
+    pub(crate) records: u64,
+    /// The beginning of its standard error.
+    pub(crate) err: String,
 }
 
-impl Said {
-    /// What it said, without the end of its line. Nothing if that is not UTF-8.
-    pub(super) fn line(&self) -> Option<&str> {
-        let said = std::str::from_utf8(&self.out).ok()?;
-        Some(said.strip_suffix('\n').unwrap_or(said))
+impl GitOutput {
+    /// The standard output without the end of its line. None if it is not UTF-8.
+    pub(crate) fn line(&self) -> Option<&str> {
+        let out = std::str::from_utf8(&self.out).ok()?;
+        Some(out.strip_suffix('\n').unwrap_or(out))
     }
 
-    pub(super) fn error(&self) -> GitError {
-        let said = self.err.trim();
-        let said = said.strip_prefix("fatal: ").unwrap_or(said);
-        GitError::Said(text::cut(if said.is_empty() { "nothing" } else { said }, TOLD).into_owned())
+    pub(crate) fn error(&self) -> GitError {
+        let error = self.err.trim();
+        let error = error.strip_prefix("fatal: ").unwrap_or(error);
+        GitError::Reported(
+            text::cut(if error.is_empty() { "nothing" } else { error }, SHOWN_ERROR).into_owned(),
+        )
     }
 
-    /// The same if it did what it should.
-    pub(super) fn succeeded(self) -> Result<Self, GitError> {
+    /// The output, or an error if git failed.
+    pub(crate) fn succeeded(self) -> Result<Self, GitError> {
         if self.success { Ok(self) } else { Err(self.error()) }
     }
 }
 
-impl About {
-    /// Where git is run.
-    fn folder(&self) -> &Path {
+impl GitTarget {
+    /// The directory in which git runs.
+    fn directory(&self) -> &Path {
         match self {
             Self::Within(folder) | Self::Repository(folder) => folder,
             Self::Tree { tree, .. } => tree,
         }
     }
 
-    /// Where whoever it is asked for may write.
+    /// The directories that an agent may write to.
     fn near(&self) -> Vec<&Path> {
         let around = self.repository().and_then(Path::parent);
-        around.into_iter().chain([self.folder()]).collect()
+        around.into_iter().chain([self.directory()]).collect()
     }
 
     /// The repository, if it is known.
@@ -135,78 +146,78 @@ impl About {
 }
 
 impl Git {
-    /// About whatever repository this folder is in.
-    pub(super) fn within(folder: &Path) -> Self {
-        Self::new(About::Within(folder.to_owned()))
+    /// Runs on the repository that this directory is in.
+    pub(crate) fn within(folder: &Path) -> Self {
+        Self::new(GitTarget::Within(folder.to_owned()))
     }
 
-    /// About this repository, found at its own folder.
-    pub(super) fn of(repository: &Path) -> Self {
-        Self::new(About::Repository(repository.to_owned()))
+    /// Runs on this repository, given by its git directory.
+    pub(crate) fn of(repository: &Path) -> Self {
+        Self::new(GitTarget::Repository(repository.to_owned()))
     }
 
-    /// About a tree of files of this repository, whose head and index are in
-    /// `admin`. Nothing is looked for above it, should what leads there from the
-    /// tree be gone, and nothing where `admin` says that the repository is: whoever
-    /// works in the tree can write there.
-    pub(super) fn of_tree(repository: &Path, admin: &Path, tree: &Path) -> Self {
+    /// Runs on a worktree of this repository, whose head and index are in `admin`. Git follows
+    /// neither the `.git` of the worktree nor the files of `admin` to a repository, because the
+    /// agent in the worktree can write them.
+    pub(crate) fn of_tree(repository: &Path, admin: &Path, tree: &Path) -> Self {
         let (repository, admin) = (repository.to_owned(), admin.to_owned());
-        Self::new(About::Tree { repository, admin, tree: tree.to_owned() })
+        Self::new(GitTarget::Tree { repository, admin, tree: tree.to_owned() })
     }
 
-    fn new(about: About) -> Self {
+    fn new(target: GitTarget) -> Self {
         let (arguments, variables) = (Vec::new(), Vec::new());
-        Self { about, arguments, variables, writes: None, confined: None }
+        Self { target, arguments, variables, writes: None, confined: None }
     }
 
-    /// It may have filters to run. Those that the repository's own configuration
-    /// names do nothing: they are programs that whoever wrote it chose. Those of
-    /// the person's own configuration run, as confined as git itself.
-    pub(super) async fn filtering(mut self, confines: &Confines) -> Result<Self, GitError> {
-        let asked = Self::new(self.about.clone()).args(filters::ASKED).run().await?;
-        // It says nothing at all if there are none.
-        if !asked.success && !asked.err.is_empty() {
-            return Err(asked.error());
+    /// Prepares a run that may run filters. The filters of the repository's own configuration are
+    /// disabled. Those of the user's configuration run, confined as git itself.
+    pub(crate) async fn filtering(
+        mut self,
+        confinement: &GitConfinement,
+    ) -> Result<Self, GitError> {
+        let listed = Self::new(self.target.clone()).args(filters::LIST).run().await?;
+        // Without filters git fails and reports no error.
+        if !listed.success && !listed.err.is_empty() {
+            return Err(listed.error());
         }
-        if asked.out.len() >= KEPT {
-            return Err(GitError::Said("its configuration names too many filters".to_owned()));
+        if listed.out.len() >= KEPT {
+            return Err(GitError::Reported("its configuration names too many filters".to_owned()));
         }
-        let undone = filters::undone(&asked.out).into_iter();
-        self.variables.extend(undone.map(|(name, value)| (name.into(), value.into())));
-        // Somebody may write another configuration before git reads it, and what is
-        // embedded in a tree has one of its own. So git writes no more than it must,
-        // and nothing while it only looks.
+        let variables = filters::disable(&listed.out).into_iter();
+        self.variables.extend(variables.map(|(name, value)| (name.into(), value.into())));
+        // An agent may change the configuration before git reads it, and an embedded repository has
+        // its own. So git is confined to what it must write, and to nothing if it only reads.
         let writable = self.writes.iter().flat_map(|tree| {
-            self.about.repository().into_iter().chain([tree.as_path()]).map(Path::to_owned)
+            self.target.repository().into_iter().chain([tree.as_path()]).map(Path::to_owned)
         });
-        self.confined = confines.of(writable)?;
+        self.confined = confinement.of(writable)?;
         Ok(self)
     }
 
-    /// It writes this worktree, and can be found by that should it outlive us.
-    pub(super) fn writing(mut self, tree: &Path) -> Self {
+    /// Prepares a run that writes this worktree. It can be found if it outlives this process.
+    pub(crate) fn writing(mut self, tree: &Path) -> Self {
         self.writes = Some(tree.to_owned());
         self.marked(tree)
     }
 
-    /// It carries the mark of this worktree, by which the next daemon finds it.
-    pub(super) fn marked(mut self, tree: &Path) -> Self {
+    /// Adds the variable by which the next process finds the run.
+    pub(crate) fn marked(mut self, tree: &Path) -> Self {
         self.variables.push((orphans::MARK.into(), tree.into()));
         self
     }
 
-    pub(super) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
         self.arguments.extend(args.into_iter().map(|arg| arg.as_ref().to_owned()));
         self
     }
 
-    pub(super) fn arg(self, arg: &str) -> Self {
+    pub(crate) fn arg(self, arg: &str) -> Self {
         self.args([arg])
     }
 
     fn command(&self) -> Result<Command, GitError> {
         let search = std::env::var_os("PATH").unwrap_or_default();
-        let places = programs::places(search, &self.about.near());
+        let places = programs::search_directories(search, &self.target.near());
         let git = programs::find(&places, "git").ok_or(GitError::Missing)?;
         let mut command = match &self.confined {
             None => Command::new(git),
@@ -218,13 +229,12 @@ impl Git {
             }
         }
         command
-            .current_dir(self.about.folder())
+            .current_dir(self.target.directory())
             .env("LC_ALL", "C")
             .env("PATH", std::env::join_paths(places).unwrap_or_default())
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_OPTIONAL_LOCKS", "0")
-            // What is missing in a partial clone is not fetched by programs that
-            // its configuration names.
+            // A partial clone would fetch with programs that its configuration names.
             .env("GIT_NO_LAZY_FETCH", "1")
             .env("GIT_EDITOR", "false")
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
@@ -233,22 +243,22 @@ impl Git {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What is typed at our terminal is not for it.
+            // Keys that are typed at the terminal do not reach it.
             .process_group(0)
             .kill_on_drop(true);
         for setting in SETTINGS {
             command.arg("-c").arg(setting);
         }
-        match &self.about {
-            About::Within(folder) => {
+        match &self.target {
+            GitTarget::Within(folder) => {
                 // Any user can make a repository in a directory that all share.
                 let top = project_ancestors(folder).last().and_then(Path::parent);
                 command.envs(top.map(|shared| ("GIT_CEILING_DIRECTORIES", shared)));
             }
-            About::Repository(repository) => {
+            GitTarget::Repository(repository) => {
                 command.arg("--git-dir").arg(repository);
             }
-            About::Tree { repository, admin, tree } => {
+            GitTarget::Tree { repository, admin, tree } => {
                 command.env("GIT_COMMON_DIR", repository);
                 command.arg("--git-dir").arg(admin).arg("--work-tree").arg(tree);
             }
@@ -257,18 +267,18 @@ impl Git {
         Ok(command)
     }
 
-    fn start(&self) -> Result<(Child, Group), GitError> {
+    fn start(&self) -> Result<(Child, ProcessGroup), GitError> {
         let child = self.command()?.spawn().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => GitError::Missing,
             _ => GitError::Start(error),
         })?;
-        let group = Group(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
+        let group = ProcessGroup(child.id().and_then(|id| Pid::from_raw(id.cast_signed())));
         Ok((child, group))
     }
 
-    /// Runs it to its end, whatever that is.
-    pub(super) async fn run(self) -> Result<Said, GitError> {
-        // To find git and to enter the directory may block.
+    /// Runs git to its end.
+    pub(crate) async fn run(self) -> Result<GitOutput, GitError> {
+        // Finding git and entering the directory may block.
         let started = blocking(move || self.start()).await.map_err(GitError::Start)?;
         let (mut child, mut group) = started?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
@@ -276,7 +286,7 @@ impl Git {
         let (out, err) = read.map_err(GitError::Start)?;
         let status = child.wait().await.map_err(GitError::Start)?;
         group.0 = None;
-        Ok(Said {
+        Ok(GitOutput {
             success: status.success(),
             out: out.kept,
             records: out.records,
@@ -285,11 +295,11 @@ impl Git {
     }
 }
 
-/// The processes of a run, killed when this is dropped before its end: git has
-/// others write the files of a tree.
-struct Group(Option<Pid>);
+/// The process group of a run, killed when this is dropped before the end of the run. Git starts
+/// other processes to write files.
+struct ProcessGroup(Option<Pid>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
             // It may have ended a moment ago.
@@ -298,16 +308,16 @@ impl Drop for Group {
     }
 }
 
-/// What came out of a pipe.
+/// The content of a pipe.
 #[derive(Default)]
-struct Read {
+struct PipeContent {
     kept: Vec<u8>,
     records: u64,
 }
 
 /// Reads a pipe to its end and keeps the beginning.
-async fn read(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Read> {
-    let (mut read, mut buffer) = (Read::default(), vec![0; 16 << 10]);
+async fn read(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<PipeContent> {
+    let (mut read, mut buffer) = (PipeContent::default(), vec![0; 16 << 10]);
     let Some(mut pipe) = pipe else { return Ok(read) };
     loop {
         let some = match pipe.read(&mut buffer).await? {

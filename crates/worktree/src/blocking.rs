@@ -1,5 +1,6 @@
-//! Calls to the file system that may block for ever: a stuck network or FUSE mount
-//! answers no call, and a thread that waits for it cannot be stopped.
+//! Calls to the file system that may block for ever.
+//!
+//! A stuck network or FUSE mount answers no call, and a thread that waits for it cannot be stopped.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -9,29 +10,29 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use tokio::sync::Semaphore;
 
-/// The most threads that wait for the file system at once. Stuck calls take no more
-/// than these of the threads that the whole process shares.
+/// The most threads that wait for the file system at once. Stuck calls block at most these of the
+/// threads that the process shares.
 const MOST: usize = 16;
 
-static SEATS: Semaphore = Semaphore::const_new(MOST);
+static PERMITS: Semaphore = Semaphore::const_new(MOST);
 
-/// Runs work that blocks a thread. The caller sets the time limit: when it drops the
-/// future, the thread goes on until the file system answers.
-pub(super) async fn blocking<T: Send + 'static>(
+/// Runs work that blocks a thread. The caller sets the time limit: when it drops the future, the
+/// thread goes on until the file system answers.
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> io::Result<T> {
-    let shared = SEATS.acquire().await.map_err(io::Error::other)?;
+    let permit = PERMITS.acquire().await.map_err(io::Error::other)?;
     let done = tokio::task::spawn_blocking(move || {
         let done = work();
-        drop(shared);
+        drop(permit);
         done
     });
     done.await.map_err(io::Error::other)
 }
 
-/// The beginning of a regular file. Anything else is refused: to open or read a pipe
-/// or a device may take for ever.
-pub(super) fn read_file(path: &Path, most: u64) -> io::Result<String> {
+/// Reads the beginning of a regular file. Opening or reading a pipe or a device may block for ever,
+/// so any other file is an error.
+pub(crate) fn read_file(path: &Path, most: u64) -> io::Result<String> {
     let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if !file.metadata()?.is_file() {

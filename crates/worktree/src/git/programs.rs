@@ -1,8 +1,7 @@
-//! Where git is found.
+//! Finding the git program.
 //!
-//! A search path may lead into a project: whoever has entered its environment, as
-//! that of Python's, has its programs found first. An agent that works there can
-//! put one of any name, and we are not confined as it is.
+//! A search path may lead into a project, such as that of a Python environment. An agent that works
+//! there can put a program of any name into it, and this process is not confined as the agent is.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -10,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use crate::project::project_ancestors;
 
-/// The folders of the search path in which no agent is likely to write: none that
-/// is relative, none in a repository, and none in these folders.
-pub(super) fn places(search: OsString, near: &[&Path]) -> Vec<PathBuf> {
+/// The directories of the search path in which no agent is likely to write: no relative ones, none
+/// in a repository, and none in these directories.
+pub(super) fn search_directories(search: OsString, near: &[&Path]) -> Vec<PathBuf> {
     let near: Vec<PathBuf> = near.iter().filter_map(|near| near.canonicalize().ok()).collect();
     let safe = |place: &PathBuf| {
         let Ok(real) = place.canonicalize() else { return false };
@@ -24,7 +23,7 @@ pub(super) fn places(search: OsString, near: &[&Path]) -> Vec<PathBuf> {
     std::env::split_paths(&search).filter(safe).collect()
 }
 
-/// The program of this name in one of these folders.
+/// The program of this name in one of these directories.
 pub(super) fn find(places: &[PathBuf], name: &str) -> Option<PathBuf> {
     places.iter().map(|place| place.join(name)).find(|file| {
         let found = std::fs::metadata(file);
@@ -37,9 +36,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_agent_can_put_into_a_search_path_is_not_found() {
+    fn a_program_that_an_agent_can_put_into_the_search_path_is_not_found() {
         let folder = tempfile::tempdir().unwrap();
-        // Nothing above it counts.
+        // Directories above it are no part of the project.
         std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777)).unwrap();
         let at = |name: &str| folder.path().join(name);
         for place in ["work/bin", "repository/.venv/bin", "repository/.git", "own/bin"] {
@@ -53,7 +52,7 @@ mod tests {
         std::os::unix::fs::symlink(at("work/bin"), at("link")).unwrap();
         let all = ["work/bin", "link", "repository/.venv/bin", "own/none", "own/bin"].map(at);
         let search = all.iter().cloned().chain([PathBuf::from("."), PathBuf::new()]);
-        let places = places(std::env::join_paths(search).unwrap(), &[&at("work")]);
+        let places = search_directories(std::env::join_paths(search).unwrap(), &[&at("work")]);
         assert_eq!(places, [at("own/bin")]);
         assert_eq!(find(&places, "git"), Some(at("own/bin/git")));
         assert_eq!(find(&places, "other"), None);
