@@ -26,16 +26,16 @@ use crate::tool::{AgentShared, Dialects, Limits, Tool, ToolCache, ToolMap, ToolS
 
 pub use self::backend::AgentBackend;
 
-/// A brief that no agent can follow.
+/// The error for a brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
 pub enum BriefError {
-    /// It cannot be written down.
+    /// It cannot be encoded.
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// Its dialect is not registered.
     #[error(transparent)]
     UnknownDialect(#[from] UnknownDialect),
-    /// It limits money, and nobody knows what its model costs.
+    /// It limits money, and the price of its model is not known.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
 }

@@ -18,57 +18,56 @@ use crate::notice::envelope;
 /// comes later follows the same.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
-    /// What to do, in words.
+    /// The task, as a text for the model.
     pub task: String,
-    /// The model that does it.
+    /// The model.
     pub model: ModelName,
-    /// Where the model's provider is asked: only there, whatever is set later.
+    /// The provider address. The agent always calls the address it started with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<Endpoint>,
-    /// How it shall behave.
+    /// The system prompt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
-    /// The folder in which it works.
+    /// The working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub folder: Option<PathBuf>,
-    /// Whether it works in that folder itself.
+    /// Whether it works in that directory or in its own worktree.
     #[serde(default, skip_serializing_if = "Isolation::is_none")]
     pub isolation: Isolation,
-    /// The commit at which its worktree begins; the one that is checked out in
-    /// its folder when it begins if nobody says.
+    /// The first commit of its worktree. The default is the commit that is checked out in
+    /// the working directory when the agent starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base: Option<String>,
-    /// What it knows of its owner's conversation.
+    /// The part of its owner's conversation that it knows.
     #[serde(default)]
     pub context: BriefContext,
-    /// What its result must look like, as a JSON Schema.
+    /// The JSON Schema of its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_schema: Option<Box<Value>>,
-    /// The profile of which it was made, if any.
+    /// The profile of the agent, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Box<str>>,
-    /// The profiles of agents that it may send off, if not any.
+    /// The profiles that it may spawn. The default is any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Box<[String]>>,
-    /// What it may do, if that is limited. What it sends off never may do more.
+    /// Its permissions, if they are limited. Its children never have more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authority: Option<Arc<Permissions>>,
     /// The tool set that it has.
     #[serde(default, skip_serializing_if = "DialectName::is_default")]
     pub dialect: DialectName,
-    /// How many answers its model may give; as many as agents usually may if
-    /// nobody says.
+    /// The most answers of its model. The default is [`Limits::steps`](crate::Limits::steps).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steps: Option<u64>,
-    /// How long it may take from its start, what it waits for included; as long
-    /// as agents usually may if nobody says.
+    /// Its time limit from its start, including its waits. The default is
+    /// [`Limits::time`](crate::Limits::time).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Duration>,
-    /// What it and all that it sends off may spend.
+    /// The budget of the agent and its descendants.
     #[serde(default, skip_serializing_if = "BoxedDefault::is_default")]
     pub budget: BoxedDefault<Budget>,
-    /// The pools of those who sent it off, on which it draws, too. The runtime
-    /// writes them when an agent sends another one off.
+    /// The budget pools of its ancestors, on which it also draws. The runtime sets them
+    /// when an agent spawns another one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<BudgetPool>,
 }

@@ -1,5 +1,4 @@
-//! What an agent that is sent off may spend: no more than is left of what whoever
-//! sends it off may.
+//! The budget of a spawned agent: at most the rest of its parent's budget.
 
 use std::time::Duration;
 
@@ -11,27 +10,28 @@ use crate::brief::Brief;
 use crate::budget::{Budget, BudgetPool, Resource, price};
 use crate::tool::{ToolContext, ToolError};
 
-/// What an agent may spend that is sent off.
+/// The budget of a spawned agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Share {
+pub(crate) struct ChildBudget {
     budget: Budget,
     pools: Vec<BudgetPool>,
-    /// What its owner is told of it.
+    /// The remark for its owner.
     told: Option<String>,
 }
 
-/// How an agent stands to whoever sends it off.
+/// Whether a spawned agent ends with its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bond {
-    /// It ends with that one.
+    /// It ends with its parent.
     Owned,
-    /// It goes on.
+    /// It continues after its parent.
     Detached,
 }
 
-impl Share {
-    /// What an agent gets that is sent off by a call with so much asked for it.
-    /// It is kept, so that a call that is repeated asks for the same.
+impl ChildBudget {
+    /// Decides the budget of an agent for which a call requests this much.
+    ///
+    /// The decision is journalled, so a repeated call gets the same budget.
     pub(crate) async fn decide(
         cx: &ToolContext,
         asked: Option<&str>,
@@ -41,7 +41,7 @@ impl Share {
             Some(written) => written.parse().map_err(|error| ToolError::of(&error))?,
             None => Budget::default(),
         };
-        // What its profile says, too.
+        // The profile's budget applies as well.
         let asked = asked.within(*brief.budget);
         let pools = cx.brief.pools_of(cx.cx.id());
         let clock = cx.shared.clocks.of(cx.cx.id());
@@ -94,7 +94,7 @@ fn share_of(
     (asked, left): (Budget, Budget),
     pools: Vec<BudgetPool>,
     bond: Bond,
-) -> Result<Share, String> {
+) -> Result<ChildBudget, String> {
     if [left.tokens, left.money.map(|money| money.0), left.steps].contains(&Some(0))
         || left.time == Some(Duration::ZERO)
     {
@@ -116,14 +116,14 @@ fn share_of(
     let told = (Budget { time: asked.time.and(budget.time), ..budget } != asked).then(|| {
         format!("It was to have {asked} and gets {budget}: no more is left of what you may spend.")
     });
-    Ok(Share { budget, pools, told })
+    Ok(ChildBudget { budget, pools, told })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn granted(asked: &str, left: &str, bond: Bond) -> Result<Share, String> {
+    fn granted(asked: &str, left: &str, bond: Bond) -> Result<ChildBudget, String> {
         let read = |written: &str| match written {
             "" => Budget::default(),
             written => written.parse().unwrap(),

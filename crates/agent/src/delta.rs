@@ -1,8 +1,7 @@
-//! What an agent's model says while it says it, for whoever watches.
+//! Deltas: the pieces of a model's answer while it arrives.
 //!
-//! Nothing of this is kept: what counts is the history. A piece belongs to a
-//! step and to one try at it, so that whoever shows it knows what to drop when
-//! the step begins anew.
+//! Deltas are not stored; the history has the whole answer. Each piece names its step and
+//! attempt, so that a display knows which pieces to drop when a step starts again.
 
 use std::sync::Arc;
 
@@ -12,29 +11,29 @@ use offshoot_models::AnswerEvent;
 use parking_lot::Mutex;
 use tokio::sync::broadcast;
 
-/// How many pieces a slow reader may be behind before it misses some.
-const KEPT: usize = 256;
+/// The most pieces that a slow reader may be behind before it misses some.
+const CAPACITY: usize = 256;
 
-/// A piece of what a model says, or that the step begins anew.
+/// An event of an answer while it arrives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Delta {
     /// A piece.
     Piece {
-        /// The step it belongs to, counted from 1.
+        /// The step, counted from 1.
         step: u64,
-        /// Which try at the step it is of, counted from 1.
+        /// The attempt at the step, counted from 1.
         attempt: u32,
         /// The piece.
         piece: AnswerEvent,
     },
-    /// What came of the step so far does not count.
+    /// The step starts again: drop its pieces so far.
     Restarted {
         /// The step.
         step: u64,
     },
-    /// The turn has ended, and what the agent sent off goes on.
+    /// The turn has ended, and tasks of the agent still run.
     Running {
-        /// What does, in words for people.
+        /// The running tasks, as a text for people.
         text: Arc<str>,
     },
     /// A tool is called.
@@ -46,11 +45,11 @@ pub enum Delta {
     },
 }
 
-/// What agents say at the moment. Cheap to clone.
+/// The deltas of all agents. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Deltas(Arc<Mutex<HashMap<TaskId, broadcast::Sender<Delta>>>>);
 
-/// Somebody who watches an agent.
+/// The deltas of one agent, for one watcher.
 #[derive(Debug)]
 pub struct DeltaStream {
     deltas: Deltas,
@@ -59,26 +58,26 @@ pub struct DeltaStream {
 }
 
 impl Deltas {
-    /// Watches an agent from now on, whether it has begun or not.
+    /// Watches an agent from now on, even before it starts.
     pub fn watch(&self, task: TaskId) -> DeltaStream {
         let mut watched = self.0.lock();
-        let told = watched.entry(task).or_insert_with(|| broadcast::channel(KEPT).0).subscribe();
+        let told =
+            watched.entry(task).or_insert_with(|| broadcast::channel(CAPACITY).0).subscribe();
         DeltaStream { deltas: self.clone(), task, told: Some(told) }
     }
 
-    /// Tells whoever watches; costs next to nothing if nobody does.
+    /// Sends a delta to the watchers of an agent, and builds it only if there are any.
     pub(crate) fn send(&self, task: TaskId, delta: impl FnOnce() -> Delta) {
         let watched = self.0.lock();
         if let Some(tell) = watched.get(&task) {
-            // Nobody may be there any more.
+            // The last watcher may have gone.
             let _ = tell.send(delta());
         }
     }
 }
 
 impl DeltaStream {
-    /// The next piece. Pieces that came faster than they were taken are left
-    /// out.
+    /// Waits for the next delta. A slow watcher misses deltas.
     pub async fn next(&mut self) -> Option<Delta> {
         let told = self.told.as_mut()?;
         loop {

@@ -1,13 +1,12 @@
 //! Agents: tasks whose body is a turn loop over a model.
 //!
-//! An agent sends others off, goes on, and is told of every result. Its
-//! conversation is its history in the store: each answer of the model is
-//! committed before anything is done with it, each result of a tool before the
-//! model is asked again, and what comes home is acknowledged by the commit that
-//! puts it into the conversation. So an attempt that takes up a dead one's work
-//! reads the history and stands where that one stood.
+//! An agent spawns other agents, continues, and gets every result delivered. Its
+//! conversation is its history in the store. The store commits each answer of the model
+//! before its calls run, each tool result before the next model call, and the
+//! acknowledgement of an inbox row together with the row's entry in the conversation.
+//! So an attempt after a crash reads the history and continues from there.
 //!
-//! [`Agents`] makes agents a kind of task; [`Brief`] is what one is asked to do.
+//! [`Agents`] makes agents a kind of task; a [`Brief`] describes the work of one agent.
 
 mod agent_loop;
 mod agents;

@@ -13,7 +13,7 @@ use crate::loop_exit::LoopExit;
 
 pub use providers::Providers;
 
-/// Finds models by their names.
+/// A source of models, by name.
 pub trait ModelSource: Send + Sync + fmt::Debug + 'static {
     /// The model of this name for an agent of this session, and the gate before
     /// it.
@@ -23,14 +23,13 @@ pub trait ModelSource: Send + Sync + fmt::Debug + 'static {
         session: SessionId,
     ) -> Result<(Arc<dyn Model>, Gate), ModelUnavailable>;
 
-    /// Where the provider of this model is asked for an agent of this session, or
-    /// for one of any session; none if that is nowhere or does not matter. An
-    /// agent that began there is never asked for elsewhere.
+    /// The provider address of this model for an agent of this session, or of any session.
+    /// `None` if the model has no address. An agent always calls the address it started with.
     fn endpoint(&self, _model: &ModelName, _session: Option<SessionId>) -> Option<Endpoint> {
         None
     }
 
-    /// The same as [`find`](Self::find), for an agent that began there.
+    /// Like [`find`](Self::find), for an agent that started with this address.
     fn find_at(
         &self,
         model: &ModelName,
@@ -43,8 +42,7 @@ pub trait ModelSource: Send + Sync + fmt::Debug + 'static {
         self.find(model, session)
     }
 
-    /// Resolves once a model that lacked its key has it, at the address where its
-    /// agent began.
+    /// Waits until the key of a model is there, for the address its agent started with.
     fn has_key(
         &self,
         _model: &ModelName,
@@ -55,19 +53,18 @@ pub trait ModelSource: Send + Sync + fmt::Debug + 'static {
     }
 }
 
-/// Why there is no model of a name.
+/// The error for a model that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelUnavailable {
-    /// Its provider wants a key that nobody has given, or is elsewhere than when
-    /// the agent began.
+    /// The provider's key is missing, or its address differs from the agent's.
     #[error(transparent)]
     NoKey(EndpointMismatch),
-    /// Nobody is called so.
+    /// No model has this name.
     #[error("{0}")]
     Unknown(String),
 }
 
-/// A single model for all agents, whatever they call it.
+/// A single model for all agents, under any name.
 #[derive(Debug)]
 pub(crate) struct SingleModel {
     pub(crate) model: Arc<dyn Model>,

@@ -17,54 +17,55 @@ use crate::dialect::DialectName;
 
 pub(crate) use self::applied::is_name;
 
-/// A named definition of an agent. What of it matters is frozen into the brief of
-/// each agent that is made of it, so nothing that changes later changes one.
+/// A named definition of an agent.
+///
+/// The brief of each agent stores a copy of the profile's values, so later changes of the
+/// profile do not change existing agents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Profile {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for, for whoever chooses one.
+    /// The purpose, for agents and people that choose a profile.
     pub description: String,
-    /// How its agents shall behave.
+    /// The system prompt of its agents.
     pub prompt: String,
-    /// Their model, if not that of whoever sends them off.
+    /// The model of its agents. The default is the parent's model.
     pub model: Option<ModelName>,
-    /// What narrows what they may do.
+    /// The policy that narrows the permissions of its agents.
     pub layer: PolicyLayer,
-    /// What narrows them besides: the layers of the profiles that it extends, or
-    /// in whose place it stands.
+    /// Further policies: those of the profiles that it extends or replaces.
     pub under: Vec<PolicyLayer>,
     /// The approver, if the profile names one.
     pub asks: Option<Approver>,
-    /// What each of them may spend.
+    /// The budget of each agent.
     pub budget: Budget,
-    /// Where they work.
+    /// The isolation of its agents.
     pub isolation: Isolation,
-    /// What they can be configured with, as a JSON Schema; nothing without one.
+    /// The JSON Schema of the configuration. Without one, the profile takes none.
     pub config: Option<Value>,
-    /// The profiles of agents that they may send off; any if it does not say.
+    /// The profiles that its agents may spawn. The default is any.
     pub agents: Option<Vec<String>>,
     /// The tool set that its agents have.
     pub dialect: DialectName,
-    /// Where it comes from.
+    /// The origin of the profile.
     pub origin: ProfileOrigin,
-    /// Whether a person stands behind it.
+    /// Whether a person trusts it.
     #[serde(alias = "standing")]
     pub trust: ProfileTrust,
-    /// What of it does not count as it is written, in words for a person.
+    /// The parts that have no effect, as texts for a person.
     pub notes: Vec<String>,
 }
 
-/// Whether a person stands behind a profile.
+/// Whether a person trusts a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileTrust {
-    /// It is built in, the person's own, or of a folder that a person trusts.
+    /// It is built in, the user's own, or from a directory that a person trusts.
     #[default]
     Trusted,
-    /// It came with a folder that nobody has said to trust. An agent that is made
-    /// of it has nothing that it would lack without.
+    /// It is from a directory that no person has trusted. It gives an agent no permission
+    /// that the agent would lack without it.
     Untrusted,
 }
 
@@ -86,7 +87,7 @@ pub enum ProfileOrigin {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileUnavailable {
-    /// Nobody is called so.
+    /// No profile has this name.
     #[error("there is no profile {name:?}; there are: {known}")]
     Unknown {
         /// The name.

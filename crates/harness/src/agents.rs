@@ -10,15 +10,15 @@
 //! and nothing is lost.
 
 pub mod audit;
-pub mod books;
 pub mod case;
+pub mod kill_point;
+pub mod kill_switch;
 pub mod late;
-pub mod point;
-pub mod scene;
+pub mod model_script;
+pub mod records;
+pub mod report;
 pub mod sweep;
-pub mod talk;
-pub mod toll;
 pub mod tools;
-pub mod trap;
+pub mod transcript;
 pub mod work;
 pub mod worker;

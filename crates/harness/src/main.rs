@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use offshoot_harness::agents::point::Point;
-use offshoot_harness::agents::sweep::{self, Sweep};
+use offshoot_harness::agents::kill_point::KillPoint;
+use offshoot_harness::agents::sweep::{self, KillSweep};
 use offshoot_harness::agents::{case, worker};
 use offshoot_harness::crash::child::{self, Aim, Orders};
+use offshoot_harness::crash::kill_switch::Side;
 use offshoot_harness::crash::ledger::Telling;
-use offshoot_harness::crash::mine::Side;
 use offshoot_harness::crash::parent;
 use offshoot_harness::planted::PlantedBug;
-use offshoot_harness::shell::toll;
+use offshoot_harness::shell::report;
 use offshoot_harness::{seeds, trace};
 use offshoot_wiretest::WireProtocol;
 
@@ -127,7 +127,7 @@ struct AgentSweep {
     every: usize,
     /// Kill only here, as the report says it; say it again for the next worker
     #[arg(long)]
-    at: Vec<Point>,
+    at: Vec<KillPoint>,
     /// Plant this bug
     #[arg(long, value_parser = bug)]
     bug: Option<PlantedBug>,
@@ -143,7 +143,7 @@ struct AgentWorker {
     #[arg(long)]
     life: usize,
     #[arg(long)]
-    point: Option<Point>,
+    point: Option<KillPoint>,
     #[arg(long, value_parser = bug)]
     bug: Option<PlantedBug>,
 }
@@ -202,7 +202,7 @@ fn agents(asked: AgentSweep) -> ExitCode {
     let AgentSweep { pairs, seed, every, at, bug } = asked;
     let swept = std::env::current_exe()
         .map_err(anyhow::Error::from)
-        .and_then(|program| sweep::run(&Sweep { program, bug, every, pairs, seed, at }));
+        .and_then(|program| sweep::run(&KillSweep { program, bug, every, pairs, seed, at }));
     let toll = match swept {
         Ok(toll) => toll,
         Err(error) => {
@@ -262,7 +262,7 @@ fn crash(kills: u64, seed: u64, bug: Option<PlantedBug>) -> ExitCode {
 }
 
 fn shell(program: &Path, kills: u64, seed: u64) -> ExitCode {
-    let toll = match toll::kill_many(program, kills, seed) {
+    let toll = match report::kill_many(program, kills, seed) {
         Ok(toll) => toll,
         Err(error) => {
             eprintln!("the harness itself failed: {error:#}");

@@ -10,19 +10,19 @@
 
 pub mod audit;
 pub mod binary;
+pub mod bystander;
+pub mod command_task;
 pub mod draw;
 pub mod driver;
 pub mod effects;
-pub mod errand;
-pub mod folder;
 pub mod gate;
 pub mod killer;
 pub mod ledger;
-pub mod life;
 pub mod lines;
 pub mod output;
 pub mod processes;
-pub mod rest;
-pub mod stranger;
-pub mod toll;
-pub mod world;
+pub mod report;
+pub mod settling;
+pub mod snapshot;
+pub mod trial;
+pub mod trial_dir;

@@ -4,17 +4,17 @@
 // Helpers of tests are no tests to clippy; a panic is how they say no.
 #![allow(clippy::expect_used)]
 
-use offshoot_harness::agents::sweep::{self, Sweep};
-use offshoot_harness::agents::toll::Toll;
+use offshoot_harness::agents::report::SweepReport;
+use offshoot_harness::agents::sweep::{self, KillSweep};
 use offshoot_harness::planted::PlantedBug;
 
 /// Of how many commits one is tried where all is well; the stage `agents` tries
 /// all of them.
 const SOME: usize = 16;
 
-fn sweep(bug: Option<PlantedBug>, every: usize) -> Toll {
+fn sweep(bug: Option<PlantedBug>, every: usize) -> SweepReport {
     let program = env!("CARGO_BIN_EXE_offshoot-harness").into();
-    let toll = sweep::run(&Sweep { program, bug, every, pairs: 2, seed: 1, at: Vec::new() });
+    let toll = sweep::run(&KillSweep { program, bug, every, pairs: 2, seed: 1, at: Vec::new() });
     toll.expect("the harness works")
 }
 

@@ -173,19 +173,23 @@ fn folder_of(task: &str) -> Option<&str> {
 }
 
 /// Counts one folder.
-fn count(call: &Call, folder: &str) -> Said {
+fn count(call: &Call, folder: &str) -> OfflineReply {
     match results(call, "survey").next() {
-        None => Said::Calls(vec![survey(folder, Depth::Deep)]),
+        None => OfflineReply::Calls(vec![survey(folder, Depth::Deep)]),
         Some(result) => match Survey::read(result) {
-            Ok(survey) => Said::Answer(format!("{}: {}", shown(folder), survey.figures.told())),
-            Err(words) => Said::not_counted(format!("{} was not counted: {words}", shown(folder))),
+            Ok(survey) => {
+                OfflineReply::Answer(format!("{}: {}", shown(folder), survey.figures.told()))
+            }
+            Err(words) => {
+                OfflineReply::not_counted(format!("{} was not counted: {words}", shown(folder)))
+            }
         },
     }
 }
 
 /// What it says.
 #[derive(Clone, Debug)]
-enum Said {
+enum OfflineReply {
     /// These calls.
     Calls(Vec<Part>),
     /// This, which is an answer or the end of a turn.
@@ -194,7 +198,7 @@ enum Said {
     Nothing { said: String, why: String },
 }
 
-impl Said {
+impl OfflineReply {
     /// It has no answer, because of this.
     fn not_counted(why: String) -> Self {
         Self::Nothing { said: why.clone(), why }

@@ -18,30 +18,29 @@ use crate::grants::StandingGrants;
 use crate::model_source::{ModelSource, ModelUnavailable};
 use crate::profile::{Profile, ProfileSource, ProfileUnavailable};
 
-/// How far agents may go.
+/// The limits of agents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many answers of its model an agent may take.
+    /// The most model answers of an agent.
     pub steps: u64,
-    /// How long an agent may take, if that is limited.
+    /// The time limit of an agent, if there is one.
     pub time: Option<Duration>,
-    /// How many agents that an agent has sent off may be alive.
+    /// The most live children of an agent.
     pub children: usize,
-    /// How many agents may ever be sent off below one that nobody has sent off,
-    /// those that have ended included.
+    /// The most agents below a top-level agent, including ended ones.
     pub tree: u64,
-    /// How many Unicode scalars of a result enter a conversation.
+    /// The most Unicode scalars of a task's result in a conversation.
     pub allowance: usize,
-    /// How many Unicode scalars of what a tool returns enter it.
+    /// The most Unicode scalars of a tool's output in a conversation.
     pub tool_result: usize,
-    /// How long a call of a tool may take that does not say that it takes long.
+    /// The timeout of tools that are not marked long-running.
     pub tool_span: Duration,
     /// How long a call waits for an approval. It is denied after that.
     pub approval: Duration,
-    /// How often a model is asked for the same answer.
+    /// The number of tries for each model answer.
     pub tries: u32,
-    /// How many turns in a row an agent takes because something came home,
-    /// without anybody speaking to it, before it waits for everything.
+    /// The most turns in a row that results start. After them the agent waits for the end of
+    /// all its tasks, or for a message.
     pub wakes: u32,
 }
 

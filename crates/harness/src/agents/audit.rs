@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use hashbrown::HashSet;
 use offshoot_core::{Change, Outcome, Owner, RowBody, Task};
 
-use crate::agents::books::Books;
-use crate::agents::scene::CAST;
-use crate::agents::talk::{Line, lines};
+use crate::agents::model_script::CAST;
+use crate::agents::records::TaskRecords;
+use crate::agents::transcript::{TranscriptLine, lines};
 use crate::violation::{Checked, Violation, ensure};
 
 /// A request to the model: of which worker, in whose conversation, after how
 /// many answers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ask {
-    /// Which worker, counted from 1.
+    /// CommitRef worker, counted from 1.
     pub life: usize,
     /// Whose conversation.
     pub who: String,
@@ -27,11 +27,11 @@ pub struct Ask {
 #[derive(Debug, Default)]
 pub struct Evidence {
     /// What was on the disk at each kill.
-    pub kills: Vec<Books>,
+    pub kills: Vec<TaskRecords>,
     /// The commits of the first worker, by name.
     pub commits: Vec<String>,
     /// What is on it at the end.
-    pub end: Books,
+    pub end: TaskRecords,
     /// What the model was asked, in order.
     pub asked: Vec<Ask>,
     /// What the tools have done.
@@ -41,7 +41,7 @@ pub struct Evidence {
 /// What a life without a crash leaves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Original {
-    talks: BTreeMap<String, Vec<Line>>,
+    talks: BTreeMap<String, Vec<TranscriptLine>>,
     effects: Vec<String>,
 }
 
@@ -54,7 +54,7 @@ impl Original {
     }
 }
 
-fn talks(books: &Books) -> BTreeMap<String, Vec<Line>> {
+fn talks(books: &TaskRecords) -> BTreeMap<String, Vec<TranscriptLine>> {
     let names = books.histories.iter().filter_map(|(id, blocks)| {
         Some((books.names.get(id)?.clone(), lines(blocks, &books.names)))
     });
@@ -63,7 +63,7 @@ fn talks(books: &Books) -> BTreeMap<String, Vec<Line>> {
 
 /// The promises that hold after each death of a worker, and at the end: each result that arrives
 /// is in one place.
-pub fn check_rows(books: &Books) -> Checked {
+pub fn check_rows(books: &TaskRecords) -> Checked {
     for task in &books.tasks {
         let (id, owner) = (task.id(), Owner::Task(task.id()));
         let queued = books.logged(id, |change| matches!(change, Change::MessageQueued(_)));
@@ -96,7 +96,7 @@ pub fn check_rows(books: &Books) -> Checked {
 }
 
 /// An end is written once, by the holder of the lease.
-fn check_end(books: &Books, task: &Task) -> Checked {
+fn check_end(books: &TaskRecords, task: &Task) -> Checked {
     let (id, name) = (task.id(), task.handle());
     let ends = books.logged(id, |change| matches!(change, Change::Ended(_)));
     let due = usize::from(!task.is_live());
@@ -135,7 +135,7 @@ pub fn audit(evidence: &Evidence, original: &Original) -> Checked {
 }
 
 /// Nothing is left running, unread or armed.
-fn check_rest(books: &Books) -> Checked {
+fn check_rest(books: &TaskRecords) -> Checked {
     let mut names: Vec<_> = books.tasks.iter().map(Task::handle).collect();
     names.sort_unstable();
     let mut cast = CAST;
@@ -254,7 +254,7 @@ mod tests {
 
     fn evidence(asked: Vec<Ask>, effects: &[&str]) -> Evidence {
         let effects = effects.iter().map(|line| (*line).to_owned()).collect();
-        Evidence { kills: vec![Books::default()], asked, effects, ..Evidence::default() }
+        Evidence { kills: vec![TaskRecords::default()], asked, effects, ..Evidence::default() }
     }
 
     #[test]

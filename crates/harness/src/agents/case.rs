@@ -11,12 +11,12 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
 use crate::agents::audit::{Ask, Evidence, Original, audit, check_rows};
-use crate::agents::books::Books;
+use crate::agents::kill_point::KillPoint;
+use crate::agents::kill_switch::commits;
 use crate::agents::late;
-use crate::agents::point::Point;
-use crate::agents::scene::{self, Found};
+use crate::agents::model_script::{self, Found};
+use crate::agents::records::TaskRecords;
 use crate::agents::tools::effects;
-use crate::agents::trap::commits;
 use crate::agents::worker;
 use crate::planted::PlantedBug;
 use crate::violation::{Checked, Violation, ensure};
@@ -45,7 +45,7 @@ pub struct Case<'a> {
 
 /// What has become of a folder.
 #[derive(Debug)]
-pub struct Played {
+pub struct CaseResult {
     /// How many workers died where they should.
     pub kills: usize,
     /// The commits of the first worker that are known by name.
@@ -69,13 +69,13 @@ impl Case<'_> {
     /// Has one worker after another die at these points, and a last one go on
     /// to the end. Without an original to compare with, nothing must be
     /// repeated.
-    pub fn play(&self, points: &[Point], original: Option<&Original>) -> Result<Played> {
+    pub fn play(&self, points: &[KillPoint], original: Option<&Original>) -> Result<CaseResult> {
         let folder = tempfile::tempdir().context("no folder for the data")?;
-        let server = self.executor.block_on(Server::start(scene::reply));
+        let server = self.executor.block_on(Server::start(model_script::reply));
         let server = server.context("the model cannot be served")?;
         let mut evidence = Evidence::default();
         let mut checked = self.live(folder.path(), (&server, points), &mut evidence)?;
-        evidence.end = self.executor.block_on(Books::read(folder.path()))?;
+        evidence.end = self.executor.block_on(TaskRecords::read(folder.path()))?;
         evidence.effects = effects(folder.path())?;
         let broken = server.take_violations();
         if checked.is_ok() {
@@ -89,7 +89,7 @@ impl Case<'_> {
             checked = audit(&evidence, original.unwrap_or(&own));
         }
         let kills = evidence.kills.len();
-        let was_late = points[..kills].iter().any(|point| matches!(point, Point::Late(_)));
+        let was_late = points[..kills].iter().any(|point| matches!(point, KillPoint::Late(_)));
         if checked.is_ok() && was_late {
             let fate = late::fate(folder.path());
             checked = ensure(fate.starts_with("refused"), "S9.1 a stale writer is refused", || {
@@ -97,13 +97,13 @@ impl Case<'_> {
             });
         }
         let commits = std::mem::take(&mut evidence.commits);
-        Ok(Played { kills, commits, evidence, violation: checked.err(), folder })
+        Ok(CaseResult { kills, commits, evidence, violation: checked.err(), folder })
     }
 
     fn live(
         &self,
         folder: &Path,
-        (server, points): (&Server, &[Point]),
+        (server, points): (&Server, &[KillPoint]),
         evidence: &mut Evidence,
     ) -> Result<Checked> {
         for (number, point) in points.iter().map(Some).chain([None]).enumerate() {
@@ -118,7 +118,7 @@ impl Case<'_> {
                 }
                 Ended::Killed => {}
             }
-            let books = self.executor.block_on(Books::read(folder))?;
+            let books = self.executor.block_on(TaskRecords::read(folder))?;
             let checked = check_rows(&books);
             evidence.kills.push(books);
             if checked.is_err() {
@@ -133,7 +133,7 @@ impl Case<'_> {
         &self,
         folder: &Path,
         server: &Server,
-        (life, point): (usize, Option<&Point>),
+        (life, point): (usize, Option<&KillPoint>),
     ) -> Result<Ended> {
         let mut command = Command::new(self.program);
         command.arg("agent-worker").arg(folder).arg(server.address());

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use crate::crash::mine::die;
+use crate::crash::kill_switch::die;
 
 const LATE: &str = "late";
 const FATE: &str = "late-fate";

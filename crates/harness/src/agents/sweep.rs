@@ -11,8 +11,8 @@ use tokio::runtime::Runtime;
 
 use crate::agents::audit::Original;
 use crate::agents::case::Case;
-use crate::agents::point::{Point, Which};
-use crate::agents::toll::Toll;
+use crate::agents::kill_point::{CommitRef, KillPoint};
+use crate::agents::report::SweepReport;
 use crate::agents::work::{Errand, Work};
 use crate::planted::PlantedBug;
 use crate::rng::Rng;
@@ -21,9 +21,9 @@ use crate::rng::Rng;
 /// time: for the disk, and for the model.
 const LANES: usize = 4;
 
-/// Which points are tried.
+/// CommitRef points are tried.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub struct KillSweep {
     /// What is killed.
     pub program: PathBuf,
     /// The bug in the workers' stores, if there is one.
@@ -37,21 +37,21 @@ pub struct Sweep {
     pub seed: u64,
     /// Only one folder for each language, whose workers die here; every point
     /// if there is none.
-    pub at: Vec<Point>,
+    pub at: Vec<KillPoint>,
 }
 
 /// What the threads of a sweep share.
-struct Ground<'a> {
-    sweep: &'a Sweep,
+struct SweepDirs<'a> {
+    sweep: &'a KillSweep,
     executor: Runtime,
     /// For each language.
     originals: Vec<Original>,
-    toll: Mutex<Toll>,
+    toll: Mutex<SweepReport>,
     work: Work,
 }
 
 /// Kills at every point, until all were tried or a promise is broken.
-pub fn run(sweep: &Sweep) -> Result<Toll> {
+pub fn run(sweep: &KillSweep) -> Result<SweepReport> {
     let began = Instant::now();
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -59,7 +59,7 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
         .build()
         .context("no executor")?;
     let (originals, toll) = (Vec::new(), Mutex::default());
-    let mut ground = Ground { sweep, executor, originals, toll, work: Work::new(sweep.every) };
+    let mut ground = SweepDirs { sweep, executor, originals, toll, work: Work::new(sweep.every) };
     ground.originals = ground.live_undisturbed()?;
     if sweep.at.is_empty() {
         ground.go_through_ends()?;
@@ -77,9 +77,9 @@ pub fn run(sweep: &Sweep) -> Result<Toll> {
     Ok(toll)
 }
 
-impl Ground<'_> {
+impl SweepDirs<'_> {
     fn case(&self, language: WireProtocol) -> Case<'_> {
-        let Sweep { program, bug, .. } = self.sweep;
+        let KillSweep { program, bug, .. } = self.sweep;
         Case { program, executor: &self.executor, language, bug: *bug }
     }
 
@@ -113,7 +113,7 @@ impl Ground<'_> {
     /// Ends first: there are few of them.
     fn go_through_ends(&self) -> Result<()> {
         for number in 1.. {
-            let points = vec![Point::Late(number as u64)];
+            let points = vec![KillPoint::Late(number as u64)];
             let kills = self.try_at(&Errand { number, points, tries: 0 })?;
             if kills == 0 || self.work.is_over() {
                 ensure!(number > 1 || self.work.is_over(), "no worker ends");
@@ -152,8 +152,8 @@ impl Ground<'_> {
         let commits = self.work.known().max(1);
         for number in 0..self.sweep.pairs {
             let points = [(); 2].map(|()| {
-                let which = Which::Number(rng.between(1, commits) as u64);
-                if rng.happens(500) { Point::Before(which) } else { Point::After(which) }
+                let which = CommitRef::Number(rng.between(1, commits) as u64);
+                if rng.happens(500) { KillPoint::Before(which) } else { KillPoint::After(which) }
             });
             self.work.add(Errand { number, points: points.into(), tries: 0 });
         }

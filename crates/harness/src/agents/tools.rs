@@ -10,14 +10,14 @@ use offshoot_agent::{Agents, Function, ToolContext, ToolError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::agents::scene::LISTEN;
+use crate::agents::model_script::LISTEN;
 
 /// Beside the data: what the tools have done.
 pub const EFFECTS: &str = "effects";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct TranscriptLine {
     /// What to write.
     line: String,
 }
@@ -31,7 +31,7 @@ pub fn with_tools(agents: Agents, folder: &Path) -> Agents {
     let file: Arc<Path> = folder.join(EFFECTS).into();
     let writing = |tool: &'static str| {
         let file = file.clone();
-        move |_: ToolContext, line: Line| {
+        move |_: ToolContext, line: TranscriptLine| {
             let file = file.clone();
             async move {
                 let written = write(&file, &format!("{tool} {}\n", line.line));

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use hashbrown::HashSet;
 use parking_lot::{Condvar, Mutex};
 
-use crate::agents::point::{Point, Which};
+use crate::agents::kill_point::{CommitRef, KillPoint};
 
 /// How often an unreached point is tried.
 const TRIES: u32 = 4;
@@ -16,10 +16,10 @@ const TRIES: u32 = 4;
 /// A folder, and where its workers shall die.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// Which one it is.
+    /// CommitRef one it is.
     pub number: usize,
     /// Where they shall die, one after another.
-    pub points: Vec<Point>,
+    pub points: Vec<KillPoint>,
     /// How often that was tried before.
     pub tries: u32,
 }
@@ -60,8 +60,8 @@ impl Work {
             if !state.known.insert(commit.clone()) || !number.is_multiple_of(self.every) {
                 continue;
             }
-            let which = || Which::Named(commit.clone());
-            for point in [Point::Before(which()), Point::After(which())] {
+            let which = || CommitRef::Named(commit.clone());
+            for point in [KillPoint::Before(which()), KillPoint::After(which())] {
                 state.queue.push_back(Errand { number, points: vec![point], tries: 0 });
             }
         }

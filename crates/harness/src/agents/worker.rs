@@ -14,11 +14,11 @@ use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store};
 use offshoot_wiretest::WireProtocol;
 
+use crate::agents::kill_point::KillPoint;
+use crate::agents::kill_switch::KillSwitch;
 use crate::agents::late::{Latecomer, Straggler};
-use crate::agents::point::Point;
-use crate::agents::scene::LEAD;
+use crate::agents::model_script::LEAD;
 use crate::agents::tools::with_tools;
-use crate::agents::trap::Trap;
 use crate::crash::stuck;
 use crate::planted::{BuggyStore, PlantedBug};
 
@@ -35,10 +35,10 @@ pub struct Orders {
     pub address: String,
     /// The language in which it is asked.
     pub language: WireProtocol,
-    /// Which worker of its folder this is, counted from 1.
+    /// CommitRef worker of its folder this is, counted from 1.
     pub life: usize,
     /// Where it dies, if it does.
-    pub point: Option<Point>,
+    pub point: Option<KillPoint>,
     /// The bug in its store, if there is one.
     pub bug: Option<PlantedBug>,
 }
@@ -124,13 +124,13 @@ async fn live(orders: &Orders) -> Result<()> {
 async fn store(orders: &Orders) -> Result<Arc<dyn Store>> {
     let mut store: Arc<dyn Store> = Sqlite::at(orders.folder.join("data")).open_store().await?;
     // A bug may make two commits of one, and a worker dies between them, too.
-    store = Arc::new(Trap::new(store, &orders.folder, orders.point.clone())?);
+    store = Arc::new(KillSwitch::new(store, &orders.folder, orders.point.clone())?);
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
         store = Arc::new(BuggyStore::new(store, bug, spawner));
     }
     // What is late is as the runtime wrote it.
-    if let Some(Point::Late(at)) = orders.point {
+    if let Some(KillPoint::Late(at)) = orders.point {
         store = Arc::new(Straggler::new(store, &orders.folder, at));
     }
     Ok(Arc::new(Latecomer::new(store, &orders.folder)?))

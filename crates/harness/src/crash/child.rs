@@ -12,8 +12,8 @@ use offshoot_store::{OpenStore, Store};
 
 use crate::crash::host::Host;
 use crate::crash::job::{self, take_in};
+use crate::crash::kill_switch::{CommitKillSwitch, Side};
 use crate::crash::ledger::{Entry, Ledger, Telling};
-use crate::crash::mine::{Mine, Side};
 use crate::crash::passing;
 use crate::crash::stuck;
 use crate::planted::{BuggyStore, PlantedBug};
@@ -64,7 +64,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
     let ledger = Arc::new(Ledger::open(&folder.join("ledger"), orders.telling)?);
     let mut store: Arc<dyn Store> = Sqlite::at(folder.join("data")).open_store().await?;
     if let Some((at, side)) = orders.mine {
-        store = Arc::new(Mine::new(store, at, side));
+        store = Arc::new(CommitKillSwitch::new(store, at, side));
     }
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
 
 use crate::crash::audit::{Looked, audit};
-use crate::crash::mine::Side;
+use crate::crash::kill_switch::Side;
 use crate::planted::PlantedBug;
 use crate::rng::Rng;
 use crate::violation::{Checked, Violation};
@@ -19,7 +19,7 @@ const KILLS_PER_FOLDER: u64 = 20;
 
 /// What many kills came to.
 #[derive(Debug, Default)]
-pub struct Toll {
+pub struct CrashReport {
     /// How many processes were killed.
     pub kills: u64,
     /// How many of them at a commit.
@@ -40,9 +40,14 @@ pub struct Toll {
 
 /// Kills `kills` processes of `program`, and audits what each leaves. Stops at
 /// the first broken promise.
-pub fn kill_many(program: &Path, kills: u64, seed: u64, bug: Option<PlantedBug>) -> Result<Toll> {
+pub fn kill_many(
+    program: &Path,
+    kills: u64,
+    seed: u64,
+    bug: Option<PlantedBug>,
+) -> Result<CrashReport> {
     let began = Instant::now();
-    let mut toll = Toll::default();
+    let mut toll = CrashReport::default();
     let mut rng = Rng::new(seed);
     while toll.kills < kills && toll.violation.is_none() {
         let folder = tempfile::tempdir().context("no folder for the data")?;

@@ -1,24 +1,24 @@
 //! The auditor: holds what was acknowledged, what the binary says and what the
 //! commands did against each other.
 
-use crate::shell::ledger::{Books, Found};
-use crate::shell::world::World;
+use crate::shell::ledger::{Found, LedgerState};
+use crate::shell::snapshot::Snapshot;
 use crate::violation::Checked;
 
 pub mod births;
-pub mod deeds;
 pub mod ends;
 pub mod leaks;
 pub mod messages;
+pub mod operations;
 #[cfg(test)]
 mod tests;
 
 /// Everything that is wrong in a world at rest.
-pub fn audit(books: &Books, world: &World) -> Vec<Found> {
+pub fn audit(books: &LedgerState, world: &Snapshot) -> Vec<Found> {
     let mut found = Findings::default();
     births::check(books, world, &mut found);
     ends::check(books, world, &mut found);
-    deeds::check(books, world, &mut found);
+    operations::check(books, world, &mut found);
     messages::check(books, world, &mut found);
     leaks::check(world, &mut found);
     found.0

@@ -12,8 +12,8 @@ use rustix::process::Signal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::shell::folder::Folder;
 use crate::shell::processes::{self, MARK};
+use crate::shell::trial_dir::TrialDir;
 use crate::violation::{Checked, Violation, ensure};
 
 /// How long a call may take before it counts as hanging. Nothing here takes
@@ -34,7 +34,7 @@ pub struct Binary {
 
 /// What a call said.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct CommandResult {
     /// What was called.
     pub line: String,
     /// When it began.
@@ -51,13 +51,13 @@ pub struct Said {
 
 /// How an error is printed with `--json`.
 #[derive(Debug, Deserialize)]
-struct Told {
+struct PrintedError {
     error: WireError,
 }
 
 impl Binary {
     /// The binary, put into the folder in which it is to work.
-    pub fn new(program: &Path, folder: &Folder) -> Result<Self> {
+    pub fn new(program: &Path, folder: &TrialDir) -> Result<Self> {
         let own = folder.settle(program);
         let program = own.with_context(|| format!("{} cannot be used", program.display()))?;
         Ok(Self {
@@ -79,7 +79,7 @@ impl Binary {
     }
 
     /// Calls it and waits until it has ended.
-    pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<Said> {
+    pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<CommandResult> {
         let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
         let mut command = Command::new(&self.program);
         command.args(&args).env("OFFSHOOT_DATA", &self.data);
@@ -92,7 +92,7 @@ impl Binary {
         let ended = child.wait_with_output();
         self.calls.lock().remove(&pid);
         let ended = ended.context("the binary cannot be waited for")?;
-        Ok(Said {
+        Ok(CommandResult {
             line: args.join(" "),
             began,
             ended: Instant::now(),
@@ -116,7 +116,7 @@ impl Binary {
     }
 }
 
-impl Said {
+impl CommandResult {
     /// Whether it did what was asked.
     pub fn is_done(&self) -> bool {
         self.code == Some(0)
@@ -141,7 +141,8 @@ impl Said {
     /// For what it was refused, if it was.
     pub fn fault(&self) -> Option<Code> {
         let told = [&self.err, &self.out];
-        let told = told.into_iter().find_map(|text| serde_json::from_slice::<Told>(text).ok());
+        let told =
+            told.into_iter().find_map(|text| serde_json::from_slice::<PrintedError>(text).ok());
         told.map(|told| told.error.code)
     }
 
@@ -163,7 +164,7 @@ impl Said {
     }
 }
 
-impl std::fmt::Display for Said {
+impl std::fmt::Display for CommandResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let took = self.ended.duration_since(self.began).as_millis();
         let code = self.code.map_or("a signal".into(), |code| code.to_string());

@@ -5,7 +5,9 @@ use std::time::Duration;
 use offshoot_client::wire::Restart;
 
 use crate::rng::Rng;
-use crate::shell::errand::{Ending, Errand, Hearing, Hold, Script, Stray, Work, Written};
+use crate::shell::command_task::{
+    CommandTask, Ending, Hearing, Hold, Script, Stray, Work, Written,
+};
 use crate::shell::lines::Lines;
 
 /// Where an errand is spawned.
@@ -18,7 +20,7 @@ pub struct Spot {
 }
 
 /// An errand by chance.
-pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> Errand {
+pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> CommandTask {
     let work = match rng.below(1_000) {
         0..=14 => Work::Missing,
         15..=34 => Work::Script(flood(rng)),
@@ -32,7 +34,7 @@ pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> Errand {
         missing => missing,
     };
     let waits = matches!(&work, Work::Script(script) if script.hold == Hold::Gate);
-    Errand {
+    CommandTask {
         number,
         name: rng.happens(700).then(|| format!("errand {number}")),
         session: spot.session,

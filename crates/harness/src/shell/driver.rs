@@ -10,9 +10,9 @@ use offshoot_client::wire::Code;
 use serde::de::DeserializeOwned;
 
 use crate::rng::Rng;
-use crate::shell::binary::{Binary, Said};
-use crate::shell::gate::Gate;
-use crate::shell::ledger::{Blow, Entry, Ledger};
+use crate::shell::binary::{Binary, CommandResult};
+use crate::shell::gate::PipeGate;
+use crate::shell::ledger::{Entry, KillMoment, Ledger};
 use crate::violation::Violation;
 
 mod looking;
@@ -65,7 +65,7 @@ enum Heard {
 
 impl Stage<'_> {
     /// Calls the binary and writes down that it did.
-    pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<Said> {
+    pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<CommandResult> {
         self.ledger.with(|books| books.begun += 1);
         self.binary.call(args)
     }
@@ -79,14 +79,18 @@ impl Stage<'_> {
     pub fn open_gate(&self, entry: &Entry) -> Result<()> {
         let number = entry.errand.number;
         if entry.errand.waits() && !self.ledger.holds(number) {
-            let gate = Gate::open(&entry.errand.gate(&self.work))?;
+            let gate = PipeGate::open(&entry.errand.gate(&self.work))?;
             self.ledger.hold(number, gate);
         }
         Ok(())
     }
 
     /// What a call printed, as this; a violation if it is not.
-    pub fn read<T: DeserializeOwned>(&self, said: &Said, errand: Option<usize>) -> Option<T> {
+    pub fn read<T: DeserializeOwned>(
+        &self,
+        said: &CommandResult,
+        errand: Option<usize>,
+    ) -> Option<T> {
         match said.json() {
             Ok(read) => Some(read),
             Err(violation) => {
@@ -136,7 +140,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Takes what was said: checks its manners, and whether it may be so.
-    fn hear(&self, said: &Said, errand: Option<usize>, may_refuse: &[Code]) -> Heard {
+    fn hear(&self, said: &CommandResult, errand: Option<usize>, may_refuse: &[Code]) -> Heard {
         if let Err(violation) = said.check(None) {
             self.stage.ledger.broken(errand, violation);
             return Heard::Nothing;
@@ -153,7 +157,7 @@ impl<'a> Driver<'a> {
         Heard::Nothing
     }
 
-    fn refused(&self, said: &Said, why: &str) {
+    fn refused(&self, said: &CommandResult, why: &str) {
         let verb = said.line.split(' ').take(2).collect::<Vec<_>>().join(" ");
         let key = format!("{verb}: {why}");
         self.stage.ledger.with(|books| *books.refused.entry(key).or_default() += 1);
@@ -161,9 +165,9 @@ impl<'a> Driver<'a> {
 
     /// A call may fail if daemon after daemon was killed under it, and only
     /// then.
-    fn excuse(&self, said: &Said, errand: Option<usize>) {
+    fn excuse(&self, said: &CommandResult, errand: Option<usize>) {
         let blows = self.stage.ledger.with(|books| {
-            let blows = [Blow::Kill, Blow::Term]
+            let blows = [KillMoment::Kill, KillMoment::Term]
                 .map(|blow| books.strikes_between(said.began, said.ended, blow));
             let blows = blows.into_iter().sum::<usize>();
             if blows >= BLOWS {

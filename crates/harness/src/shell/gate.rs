@@ -11,7 +11,7 @@ const ROOM: usize = 256;
 
 /// A gate that is open as long as this lives.
 #[derive(Debug)]
-pub struct Gate {
+pub struct PipeGate {
     // Written bytes stay readable while the pipe is open.
     _pipe: File,
 }
@@ -22,7 +22,7 @@ pub fn put_up(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-impl Gate {
+impl PipeGate {
     /// Opens a gate: every arrival passes.
     pub fn open(path: &Path) -> io::Result<Self> {
         // Both ways, so that no process need wait behind it yet.
@@ -50,7 +50,7 @@ mod tests {
             shell.spawn().unwrap()
         };
         let waiting: Vec<_> = (0..3).map(|_| pass()).collect();
-        let gate = Gate::open(&path).unwrap();
+        let gate = PipeGate::open(&path).unwrap();
         for mut child in waiting.into_iter().chain([pass()]) {
             assert!(child.wait().unwrap().success());
         }

@@ -10,7 +10,7 @@ use rustix::process::Signal;
 
 use crate::rng::Rng;
 use crate::shell::driver::{Driver, Stage};
-use crate::shell::ledger::{Blow, Books, Strike};
+use crate::shell::ledger::{Kill, KillMoment, LedgerState};
 use crate::shell::processes;
 
 /// How long the killer waits for its moment at the most.
@@ -60,14 +60,15 @@ impl<'a> Killer<'a> {
 
     /// Kills so many, or stops as soon as a promise is seen to be broken.
     pub fn run(mut self, kills: usize) -> Result<()> {
-        let goes_on = |books: &mut Books| {
-            let killed = books.strikes.iter().filter(|strike| strike.blow == Blow::Kill).count();
+        let goes_on = |books: &mut LedgerState| {
+            let killed =
+                books.strikes.iter().filter(|strike| strike.blow == KillMoment::Kill).count();
             killed < kills && books.broken.is_empty()
         };
         while self.stage.ledger.with(goes_on) {
             let moment = self.moment();
             self.wait_for(moment)?;
-            let blow = if self.rng.happens(ORDERLY) { Blow::Term } else { Blow::Kill };
+            let blow = if self.rng.happens(ORDERLY) { KillMoment::Term } else { KillMoment::Kill };
             let hit = self.strike(blow, moment)?;
             match (hit, moment) {
                 (Some(pid), Moment::Recovery(pause)) => self.hit_the_next(pid, pause)?,
@@ -122,23 +123,23 @@ impl<'a> Killer<'a> {
     }
 
     /// Hits the daemon that listens; which, if one does.
-    fn strike(&self, blow: Blow, moment: Moment) -> Result<Option<i32>> {
+    fn strike(&self, blow: KillMoment, moment: Moment) -> Result<Option<i32>> {
         Ok(self.told()?.filter(|pid| self.hit(*pid, blow, moment)))
     }
 
     /// Hits a process if it is a daemon of the binary under test.
-    fn hit(&self, pid: i32, blow: Blow, moment: Moment) -> bool {
+    fn hit(&self, pid: i32, blow: KillMoment, moment: Moment) -> bool {
         if !processes::runs(pid, self.stage.binary.program()) {
             return false;
         }
         let signal = match blow {
-            Blow::Kill => Signal::KILL,
-            Blow::Term => Signal::TERM,
+            KillMoment::Kill => Signal::KILL,
+            KillMoment::Term => Signal::TERM,
         };
         let (from, clock) = (Instant::now(), Timestamp::now());
         let hit = processes::signal(pid, signal);
         if hit {
-            let strike = Strike { from, to: Instant::now(), blow, moment: moment.word(), clock };
+            let strike = Kill { from, to: Instant::now(), blow, moment: moment.word(), clock };
             self.stage.ledger.with(|books| books.strikes.push(strike));
         }
         hit
@@ -152,7 +153,7 @@ impl<'a> Killer<'a> {
                 match self.told()?.filter(|pid| *pid != last) {
                     Some(next) => {
                         thread::sleep(pause);
-                        self.hit(next, Blow::Kill, Moment::Recovery(pause));
+                        self.hit(next, KillMoment::Kill, Moment::Recovery(pause));
                         return Ok(());
                     }
                     None if call.is_finished() => return Ok(()),
@@ -173,7 +174,7 @@ impl<'a> Killer<'a> {
                 match started.into_iter().find(|pid| *pid != last) {
                     Some(next) => {
                         thread::sleep(pause);
-                        self.hit(next, Blow::Kill, Moment::Start(pause));
+                        self.hit(next, KillMoment::Kill, Moment::Start(pause));
                         return Ok(());
                     }
                     None if call.is_finished() => return Ok(()),

@@ -10,28 +10,28 @@ use offshoot_client::wire::{Outcome, State, Task};
 use parking_lot::{Condvar, Mutex};
 
 use crate::rng::Rng;
-use crate::shell::binary::Said;
-use crate::shell::errand::Errand;
-use crate::shell::gate::Gate;
+use crate::shell::binary::CommandResult;
+use crate::shell::command_task::CommandTask;
+use crate::shell::gate::PipeGate;
 use crate::violation::{Checked, Violation};
 
 /// What drivers and the killer write down.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    books: Mutex<Books>,
+    books: Mutex<LedgerState>,
     changed: Condvar,
-    gates: Mutex<HashMap<usize, Gate>>,
+    gates: Mutex<HashMap<usize, PipeGate>>,
 }
 
 /// What is written down.
 #[derive(Clone, Debug, Default)]
-pub struct Books {
+pub struct LedgerState {
     /// Every errand, by its number less the first one's.
     pub entries: Vec<Entry>,
     /// The number of the first errand.
     pub first: usize,
     /// Every blow to a daemon.
-    pub strikes: Vec<Strike>,
+    pub strikes: Vec<Kill>,
     /// Whole sessions that were stopped.
     pub sessions_stopped: Vec<(String, Ask)>,
     /// Calls that were begun.
@@ -48,13 +48,13 @@ pub struct Books {
 
 /// A blow to a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Strike {
+pub struct Kill {
     /// When it had not fallen yet.
     pub from: Instant,
     /// When it had.
     pub to: Instant,
     /// How.
-    pub blow: Blow,
+    pub blow: KillMoment,
     /// At which moment, in a word.
     pub moment: &'static str,
     /// What the clock said.
@@ -63,7 +63,7 @@ pub struct Strike {
 
 /// How a daemon is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Blow {
+pub enum KillMoment {
     /// It cannot do anything about it.
     Kill,
     /// It is asked to end in good order.
@@ -92,11 +92,11 @@ pub struct Found {
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The spawned command.
-    pub errand: Errand,
+    pub errand: CommandTask,
     /// When.
     pub begun: Instant,
     /// What was acknowledged of it.
-    pub spawned: Spawned,
+    pub spawned: SpawnResult,
     /// Its ends as they were told: one, if promises are kept.
     pub ends: Vec<End>,
     /// When it was first told that it had ended.
@@ -113,7 +113,7 @@ pub struct Entry {
 
 /// What was acknowledged of a spawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spawned {
+pub enum SpawnResult {
     /// Nothing.
     Unknown,
     /// The task, by its id.
@@ -174,7 +174,7 @@ impl End {
 
 impl Ask {
     /// A call that was made, and acknowledged if it says so.
-    pub fn of(said: &Said) -> Self {
+    pub fn of(said: &CommandResult) -> Self {
         Self { begun: said.began, acknowledged: said.is_done().then_some(said.ended) }
     }
 }
@@ -183,14 +183,14 @@ impl Entry {
     /// Its id, if it was told.
     pub fn id(&self) -> Option<&str> {
         match &self.spawned {
-            Spawned::Detached { id, .. } => Some(id),
+            SpawnResult::Detached { id, .. } => Some(id),
             _ => self.ends.first().map(|end| end.id.as_str()),
         }
     }
 
     /// Whether its end is not known.
     pub fn is_open(&self) -> bool {
-        self.ends.is_empty() && self.spawned != Spawned::Unknown
+        self.ends.is_empty() && self.spawned != SpawnResult::Unknown
     }
 
     /// Writes down how it ended, if that is news.
@@ -204,7 +204,7 @@ impl Entry {
     }
 }
 
-impl Books {
+impl LedgerState {
     /// Everything that was written down of an errand.
     pub fn entry(&self, number: usize) -> Option<&Entry> {
         self.entries.get(number.checked_sub(self.first)?)
@@ -224,7 +224,8 @@ impl Books {
     /// Whether a stop that was acknowledged covers this errand: of itself, of
     /// one above it or of its session, asked for after it was acknowledged.
     pub fn must_end(&self, number: usize) -> bool {
-        let Some(Entry { spawned: Spawned::Detached { at, .. }, errand, .. }) = self.entry(number)
+        let Some(Entry { spawned: SpawnResult::Detached { at, .. }, errand, .. }) =
+            self.entry(number)
         else {
             return false;
         };
@@ -237,21 +238,20 @@ impl Books {
     }
 
     /// Whether a blow fell between two moments.
-    pub fn struck(&self, from: Instant, to: Instant, blow: Blow) -> bool {
+    pub fn struck(&self, from: Instant, to: Instant, blow: KillMoment) -> bool {
         self.strikes_between(from, to, blow) > 0
     }
 
     /// How many daemons were killed before the clock said this, and after that
     /// moment.
     pub fn kills_until(&self, from: Instant, clock: Timestamp) -> usize {
-        let kills = self.strikes.iter().filter(|strike| strike.blow == Blow::Kill);
+        let kills = self.strikes.iter().filter(|strike| strike.blow == KillMoment::Kill);
         kills.filter(|strike| from <= strike.to && strike.clock <= clock).count()
     }
 
     /// How many blows fell between two moments.
-    pub fn strikes_between(&self, from: Instant, to: Instant, blow: Blow) -> usize {
-        let within =
-            |strike: &&Strike| strike.blow == blow && from <= strike.to && strike.from <= to;
+    pub fn strikes_between(&self, from: Instant, to: Instant, blow: KillMoment) -> usize {
+        let within = |strike: &&Kill| strike.blow == blow && from <= strike.to && strike.from <= to;
         self.strikes.iter().filter(within).count()
     }
 }
@@ -259,18 +259,21 @@ impl Books {
 impl Ledger {
     /// An empty ledger; its first errand gets this number.
     pub fn new(first: usize) -> Self {
-        Self { books: Mutex::new(Books { first, ..Books::default() }), ..Self::default() }
+        Self {
+            books: Mutex::new(LedgerState { first, ..LedgerState::default() }),
+            ..Self::default()
+        }
     }
 
     /// Reads or writes.
-    pub fn with<T>(&self, work: impl FnOnce(&mut Books) -> T) -> T {
+    pub fn with<T>(&self, work: impl FnOnce(&mut LedgerState) -> T) -> T {
         let done = work(&mut self.books.lock());
         self.changed.notify_all();
         done
     }
 
     /// Waits until the books say so, or a moment has passed; whether they do.
-    pub fn wait(&self, most: Duration, until: impl Fn(&Books) -> bool) -> bool {
+    pub fn wait(&self, most: Duration, until: impl Fn(&LedgerState) -> bool) -> bool {
         let mut books = self.books.lock();
         let by = Instant::now() + most;
         while !until(&books) {
@@ -282,14 +285,14 @@ impl Ledger {
     }
 
     /// Enters an errand, whose number is the next one.
-    pub fn enter(&self, draw: impl FnOnce(usize) -> Errand) -> Errand {
+    pub fn enter(&self, draw: impl FnOnce(usize) -> CommandTask) -> CommandTask {
         self.with(|books| {
             let errand = draw(books.first + books.entries.len());
             let begun = Instant::now();
             books.entries.push(Entry {
                 errand: errand.clone(),
                 begun,
-                spawned: Spawned::Unknown,
+                spawned: SpawnResult::Unknown,
                 ends: Vec::new(),
                 ended: None,
                 stops: Vec::new(),
@@ -323,7 +326,7 @@ impl Ledger {
     }
 
     /// Holds a gate open.
-    pub fn hold(&self, number: usize, gate: Gate) {
+    pub fn hold(&self, number: usize, gate: PipeGate) {
         self.gates.lock().insert(number, gate);
         self.note(number, |entry| entry.history.push((Instant::now(), "its gate opens".into())));
     }
@@ -334,7 +337,7 @@ impl Ledger {
     }
 
     /// What was written down; the gates close.
-    pub fn close(self) -> Books {
+    pub fn close(self) -> LedgerState {
         self.books.into_inner()
     }
 }

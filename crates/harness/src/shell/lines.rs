@@ -1,4 +1,4 @@
-//! Output that can be told apart at every byte.
+//! RecordedOutput that can be told apart at every byte.
 
 use std::fmt;
 

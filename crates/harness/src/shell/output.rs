@@ -1,7 +1,7 @@
 //! The output of a command, as it was read back, held to what it must be.
 
+use crate::shell::command_task::Script;
 use crate::shell::effects::Effects;
-use crate::shell::errand::Script;
 use crate::violation::{Checked, Violation, ensure};
 
 /// How many of the first and of the last bytes are kept, at least.
@@ -9,7 +9,7 @@ pub const KEPT: usize = 4 << 20;
 
 /// What was read back of a command's output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Output {
+pub struct RecordedOutput {
     /// What stands before a gap, or everything.
     pub head: Streams,
     /// How many bytes are said to be missing, and what follows.
@@ -27,7 +27,7 @@ pub struct Streams {
 
 const PROMISE: &str = "the log of a command that ran to its end is whole";
 
-impl Output {
+impl RecordedOutput {
     /// Where what is read next goes.
     pub fn last(&mut self) -> &mut Streams {
         match &mut self.gap {
@@ -136,8 +136,8 @@ pub fn same(what: &str, found: &[u8], expected: &[u8]) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shell::command_task::{Hold, Written};
     use crate::shell::effects::Attempt;
-    use crate::shell::errand::{Hold, Written};
     use crate::shell::lines::Lines;
 
     fn ran(attempts: usize) -> Effects {
@@ -150,12 +150,12 @@ mod tests {
         Script { hold: Hold::Input, ..Script::writing(before) }
     }
 
-    fn whole(script: &Script, effects: &Effects) -> Output {
+    fn whole(script: &Script, effects: &Effects) -> RecordedOutput {
         let head = Streams { out: script.out(effects.last_read()), err: script.err() };
-        Output { head, gap: None }
+        RecordedOutput { head, gap: None }
     }
 
-    fn flood() -> (Script, Output) {
+    fn flood() -> (Script, RecordedOutput) {
         let lines = Lines::new(1, 1_200_000);
         let script = Script::writing(Written { out: lines, err: Lines::NONE });
         let out = script.out(&[]);
@@ -163,7 +163,7 @@ mod tests {
         let (gap, tail) = rest.split_at(rest.len() - (4 << 20));
         let streams = |bytes: &[u8]| Streams { out: bytes.to_vec(), err: Vec::new() };
         let gap = Some((gap.len() as u64, streams(tail)));
-        (script, Output { head: streams(head), gap })
+        (script, RecordedOutput { head: streams(head), gap })
     }
 
     #[test]
@@ -172,12 +172,12 @@ mod tests {
         let output = whole(&script, &effects);
         output.check(&script, &effects).unwrap();
         for cut in [
-            |output: &mut Output| output.head.out.truncate(20),
-            |output: &mut Output| output.head.err.truncate(17),
-            |output: &mut Output| output.head.out[12] = b'x',
-            |output: &mut Output| output.head.out.extend(b"more\n"),
-            |output: &mut Output| output.head.out.clear(),
-            |output: &mut Output| output.gap = Some((0, Streams::default())),
+            |output: &mut RecordedOutput| output.head.out.truncate(20),
+            |output: &mut RecordedOutput| output.head.err.truncate(17),
+            |output: &mut RecordedOutput| output.head.out[12] = b'x',
+            |output: &mut RecordedOutput| output.head.out.extend(b"more\n"),
+            |output: &mut RecordedOutput| output.head.out.clear(),
+            |output: &mut RecordedOutput| output.gap = Some((0, Streams::default())),
         ] {
             let mut broken = output.clone();
             cut(&mut broken);

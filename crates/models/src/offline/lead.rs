@@ -1,5 +1,5 @@
-//! The one that sends others off: it looks, sends one off for each folder, and
-//! adds up. How each folder stands is read from the conversation.
+//! The leading agent: it looks, spawns one agent for each directory, and
+//! adds up. The state of each survey is read from the conversation.
 
 use serde_json::{Value, json};
 
@@ -8,14 +8,14 @@ use crate::message::Part;
 
 use super::figures::{Figures, Survey};
 use super::names::names;
-use super::{Depth, LABEL, Said, calling, folder_of, results, shown, survey, task};
+use super::{Depth, LABEL, OfflineReply, calling, folder_of, results, shown, survey, task};
 
 /// How many agents it spawns in one answer.
 const AT_ONCE: usize = 16;
 
-/// How a folder stands.
+/// How a folder state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Stands {
+enum SurveyState {
     /// No agent was spawned for it.
     New,
     /// The spawn was refused for this reason, and no result has arrived since.
@@ -28,48 +28,48 @@ enum Stands {
     Failed(String),
 }
 
-/// What one agent counts: a folder, what the agent is called, and how it stands.
+/// What one agent counts: a folder, what the agent is called, and how it state.
 struct Share<'a> {
     folder: &'a str,
     name: &'a str,
-    stands: Stands,
+    state: SurveyState,
 }
 
 /// Looks, spawns agents, and adds up.
-pub(super) fn lead(call: &Call) -> Said {
+pub(super) fn lead(call: &Call) -> OfflineReply {
     let mut surveys = results(call, "survey");
     let Some(result) = surveys.next() else {
-        return Said::Calls(vec![survey(".", Depth::Top)]);
+        return OfflineReply::Calls(vec![survey(".", Depth::Top)]);
     };
     let top = match Survey::read(result) {
         Ok(top) => top,
-        Err(words) => return Said::not_counted(format!("nothing was counted: {words}")),
+        Err(words) => return OfflineReply::not_counted(format!("nothing was counted: {words}")),
     };
     if top.unnamed > 0 {
         // One for each would be too many.
         return match surveys.next().map(Survey::read) {
-            None => Said::Calls(vec![survey(".", Depth::Deep)]),
-            Some(Ok(all)) => Said::Answer(format!("{LABEL}\nHere: {}", all.figures.told())),
-            Some(Err(words)) => Said::not_counted(format!("nothing was counted: {words}")),
+            None => OfflineReply::Calls(vec![survey(".", Depth::Deep)]),
+            Some(Ok(all)) => OfflineReply::Answer(format!("{LABEL}\nHere: {}", all.figures.told())),
+            Some(Err(words)) => OfflineReply::not_counted(format!("nothing was counted: {words}")),
         };
     }
     let names = names(&top.folders);
     let parts = stand(call, &top.folders, &names);
-    let out = parts.iter().filter(|part| part.stands == Stands::Out).count();
-    let new: Vec<_> = parts.iter().filter(|part| part.stands == Stands::New).collect();
+    let out = parts.iter().filter(|part| part.state == SurveyState::Out).count();
+    let new: Vec<_> = parts.iter().filter(|part| part.state == SurveyState::New).collect();
     if !new.is_empty() {
         let sent = results(call, "spawn_agent").count();
         let calls = new.into_iter().take(AT_ONCE).enumerate();
-        return Said::Calls(calls.map(|(at, part)| send_off(sent + at + 1, part)).collect());
+        return OfflineReply::Calls(calls.map(|(at, part)| spawn(sent + at + 1, part)).collect());
     }
     if out > 0 {
         let all = parts.len();
-        return Said::Answer(format!("{LABEL}\nWaiting for {out} of {all} surveys."));
+        return OfflineReply::Answer(format!("{LABEL}\nWaiting for {out} of {all} surveys."));
     }
     told(&top, &parts)
 }
 
-fn send_off(number: usize, part: &Share<'_>) -> Part {
+fn spawn(number: usize, part: &Share<'_>) -> Part {
     let arguments = json!({ "task": task(part.folder), "name": part.name });
     calling(&format!("spawn-{number}"), "spawn_agent", &arguments)
 }
@@ -80,7 +80,7 @@ fn stand<'a>(call: &Call, folders: &'a [String], names: &'a [String]) -> Vec<Sha
     let mut parts: Vec<_> = folders
         .iter()
         .zip(names)
-        .map(|(folder, name)| Share { folder, name, stands: Stands::New })
+        .map(|(folder, name)| Share { folder, name, state: SurveyState::New })
         .collect();
     let mut asked: Vec<(&str, String)> = Vec::new();
     for said in call.messages.iter().flat_map(|message| &message.parts) {
@@ -96,23 +96,25 @@ fn stand<'a>(call: &Call, folders: &'a [String], names: &'a [String]) -> Vec<Sha
                 let part =
                     parts.iter_mut().find(|part| Some(part.folder) == folder.map(|it| &**it));
                 if let Some(part) = part {
-                    part.stands = match result.failed {
-                        true => Stands::Refused(result.text.clone()),
-                        false => Stands::Out,
+                    part.state = match result.failed {
+                        true => SurveyState::Refused(result.text.clone()),
+                        false => SurveyState::Out,
                     };
                 }
             }
             Part::Text { text, .. } => {
                 let Some((name, notice)) = result_of(text) else { continue };
                 let home = parts.iter_mut().find(|part| part.name == name);
-                let Some(home) = home.filter(|part| part.stands == Stands::Out) else { continue };
-                home.stands = match counted(notice) {
-                    Some(figures) => Stands::Counted(figures),
-                    None => Stands::Failed(reason(notice)),
+                let Some(home) = home.filter(|part| part.state == SurveyState::Out) else {
+                    continue;
+                };
+                home.state = match counted(notice) {
+                    Some(figures) => SurveyState::Counted(figures),
+                    None => SurveyState::Failed(reason(notice)),
                 };
                 for part in &mut parts {
-                    if matches!(part.stands, Stands::Refused(_)) {
-                        part.stands = Stands::New;
+                    if matches!(part.state, SurveyState::Refused(_)) {
+                        part.state = SurveyState::New;
                     }
                 }
             }
@@ -141,24 +143,26 @@ fn reason(notice: &str) -> String {
     shown(body.trim().lines().nth(1).unwrap_or("it says nothing"))
 }
 
-fn told(top: &Survey, parts: &[Share<'_>]) -> Said {
+fn told(top: &Survey, parts: &[Share<'_>]) -> OfflineReply {
     let mut all = top.figures;
     let (mut lines, mut missing) = (Vec::new(), Vec::new());
     for part in parts {
         let folder = shown(part.folder);
-        match &part.stands {
-            Stands::Counted(figures) => {
+        match &part.state {
+            SurveyState::Counted(figures) => {
                 all.add(*figures);
                 lines.push(format!("  {folder}: {}", figures.told()));
             }
-            Stands::Refused(why) | Stands::Failed(why) => missing.push(format!("{folder} ({why})")),
-            Stands::New | Stands::Out => missing.push(folder),
+            SurveyState::Refused(why) | SurveyState::Failed(why) => {
+                missing.push(format!("{folder} ({why})"))
+            }
+            SurveyState::New | SurveyState::Out => missing.push(folder),
         }
     }
     let head = if missing.is_empty() { "Here" } else { "Here, but for what was not counted" };
     lines.insert(0, format!("{LABEL}\n{head}: {}", all.told()));
     if missing.is_empty() {
-        return Said::Answer(lines.join("\n"));
+        return OfflineReply::Answer(lines.join("\n"));
     }
     let why = format!(
         "{} of {} folders were not counted: {}",
@@ -167,5 +171,5 @@ fn told(top: &Survey, parts: &[Share<'_>]) -> Said {
         missing.join(", ")
     );
     lines.push(why.clone());
-    Said::Nothing { said: lines.join("\n"), why }
+    OfflineReply::Nothing { said: lines.join("\n"), why }
 }

@@ -54,7 +54,7 @@ impl Faults {
     pub(super) fn of(&self, error: &ProviderError, seen: AnswerProgress) -> Fault {
         if let Some(response) = error.provider_response() {
             let headers = response.headers.as_ref();
-            let said = Said::new(response.status, headers, &response.body);
+            let said = ProviderReply::new(response.status, headers, &response.body);
             return if response.refusal {
                 Fault::Refused(self.words(&said))
             } else {
@@ -116,7 +116,7 @@ impl Faults {
         ModelError::Endpoint { provider, address, came, variable }
     }
 
-    fn said(&self, said: &Said<'_>) -> Fault {
+    fn said(&self, said: &ProviderReply<'_>) -> Fault {
         let (provider, message) = (self.provider, self.words(said));
         let wait = || retry_after(said.headers, said.error(), SystemTime::now());
         Fault::Error(match said.meaning() {
@@ -134,7 +134,7 @@ impl Faults {
         })
     }
 
-    fn words(&self, said: &Said<'_>) -> String {
+    fn words(&self, said: &ProviderReply<'_>) -> String {
         let words = self.clean(&said.message());
         match (words.is_empty(), said.status) {
             (true, Some(status)) => format!("status {status}, without a word"),
@@ -170,7 +170,7 @@ fn text_of(text: &str, most: usize) -> String {
 }
 
 /// What a provider says instead of an answer, or in the middle of one.
-struct Said<'a> {
+struct ProviderReply<'a> {
     status: Option<StatusCode>,
     headers: Option<&'a HeaderMap>,
     text: &'a str,
@@ -200,7 +200,7 @@ fn has(text: &str, words: impl Fn(&ErrorWords) -> &'static [&'static str]) -> bo
     all.into_iter().any(|word| text.contains(word))
 }
 
-impl<'a> Said<'a> {
+impl<'a> ProviderReply<'a> {
     fn new(status: Option<StatusCode>, headers: Option<&'a HeaderMap>, text: &'a str) -> Self {
         let body: Value = serde_json::from_str(text).unwrap_or_default();
         let body = match body {

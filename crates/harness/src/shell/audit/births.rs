@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 use offshoot_client::wire::Task;
 
 use super::Findings;
-use crate::shell::ledger::{Books, Entry, Spawned};
-use crate::shell::world::World;
+use crate::shell::ledger::{Entry, LedgerState, SpawnResult};
+use crate::shell::snapshot::Snapshot;
 use crate::violation::{Checked, Violation, ensure};
 
 const THERE: &str = "what was acknowledged is there";
@@ -13,7 +13,7 @@ const ONCE: &str = "a task that was spawned once exists once";
 const SAME: &str = "a task is the one that was spawned";
 
 /// Checks every errand, and that there is nothing else.
-pub fn check(books: &Books, world: &World, found: &mut Findings) {
+pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     let mut ids: HashMap<&str, usize> = HashMap::new();
     for (number, task) in &world.tasks {
         *ids.entry(&task.id).or_default() += 1;
@@ -34,7 +34,7 @@ pub fn check(books: &Books, world: &World, found: &mut Findings) {
     }
 }
 
-fn there(entry: &Entry, world: &World) -> Checked {
+fn there(entry: &Entry, world: &Snapshot) -> Checked {
     let tasks: Vec<&Task> = world.of(entry.errand.number).collect();
     ensure(tasks.len() <= 1, ONCE, || {
         let ids: Vec<&str> = tasks.iter().map(|task| task.id.as_str()).collect();
@@ -42,20 +42,20 @@ fn there(entry: &Entry, world: &World) -> Checked {
     })?;
     let id = tasks.first().map(|task| task.id.as_str());
     match (&entry.spawned, entry.ends.first()) {
-        (Spawned::Detached { id: told, .. }, _) => ensure(id == Some(told), THERE, || {
+        (SpawnResult::Detached { id: told, .. }, _) => ensure(id == Some(told), THERE, || {
             format!("it was acknowledged as {told}, and what is there is {id:?}")
         }),
-        (Spawned::Attached { .. }, _) => {
+        (SpawnResult::Attached { .. }, _) => {
             ensure(id.is_some(), THERE, || "its end was told, and it is not there".into())
         }
-        (Spawned::Unknown, Some(end)) => ensure(id == Some(&end.id), THERE, || {
+        (SpawnResult::Unknown, Some(end)) => ensure(id == Some(&end.id), THERE, || {
             format!("the end of {} was told, and what is there is {id:?}", end.id)
         }),
-        (Spawned::Unknown, None) => Ok(()),
+        (SpawnResult::Unknown, None) => Ok(()),
     }
 }
 
-fn same(books: &Books, entry: &Entry, task: &Task) -> Checked {
+fn same(books: &LedgerState, entry: &Entry, task: &Task) -> Checked {
     let errand = &entry.errand;
     let wrong = |what: &str, is: String, was: String| {
         Err(Violation::new(SAME, format!("its {what} is {is}, and was {was}")))

@@ -7,9 +7,9 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Outcome, Restart, State, Task};
 
 use super::Findings;
-use crate::shell::errand::{Ending, Work};
-use crate::shell::ledger::{Blow, Books, End, Entry, Spawned};
-use crate::shell::world::World;
+use crate::shell::command_task::{Ending, Work};
+use crate::shell::ledger::{End, Entry, KillMoment, LedgerState, SpawnResult};
+use crate::shell::snapshot::Snapshot;
 use crate::violation::{Checked, Violation, ensure};
 
 const ENDS: &str = "every task ends";
@@ -25,7 +25,7 @@ const ATTEMPTS: usize = 3;
 const ORDERLY: Duration = Duration::from_secs(20);
 
 /// Checks the end of every task.
-pub fn check(books: &Books, world: &World, found: &mut Findings) {
+pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     for (number, task) in &world.tasks {
         let Some(entry) = number.and_then(|number| books.entry(number)) else { continue };
         found.take(
@@ -52,8 +52,8 @@ fn one<'a>(entry: &Entry, task: &'a Task) -> Result<&'a Outcome, Violation> {
 
 /// All that an end must fit.
 struct Story<'a> {
-    books: &'a Books,
-    world: &'a World,
+    books: &'a LedgerState,
+    world: &'a Snapshot,
     entry: &'a Entry,
     task: &'a Task,
 }
@@ -108,10 +108,9 @@ impl Story<'_> {
         let session = &self.entry.errand.session;
         match by {
             // Such an end takes its time.
-            "shutdown" => books
-                .strikes
-                .iter()
-                .any(|strike| strike.blow == Blow::Term && strike.to + ORDERLY >= self.entry.begun),
+            "shutdown" => books.strikes.iter().any(|strike| {
+                strike.blow == KillMoment::Term && strike.to + ORDERLY >= self.entry.begun
+            }),
             by if by.starts_with("end of owner") => books.line(number).skip(1).any(incomplete),
             _ => {
                 books.line(number).any(|entry| !entry.stops.is_empty())
@@ -142,7 +141,8 @@ impl Story<'_> {
 
 /// A driver that waited for it received its end.
 fn as_told(entry: &Entry, task: &Task) -> Checked {
-    let (Spawned::Attached { code, whole }, Some(outcome)) = (&entry.spawned, &task.outcome) else {
+    let (SpawnResult::Attached { code, whole }, Some(outcome)) = (&entry.spawned, &task.outcome)
+    else {
         return Ok(());
     };
     let expected = match (outcome.is, outcome.failure.as_deref()) {

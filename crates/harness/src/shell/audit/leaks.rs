@@ -1,11 +1,11 @@
 //! Nothing is left of what has ended.
 
 use super::Findings;
-use crate::shell::world::World;
+use crate::shell::snapshot::Snapshot;
 use crate::violation::Violation;
 
 /// Checks that no process is left of any task of this world.
-pub fn check(world: &World, found: &mut Findings) {
+pub fn check(world: &Snapshot, found: &mut Findings) {
     for process in &world.processes {
         let of = world.tasks.iter().find(|(_, task)| process.mark.as_ref() == Some(&task.id));
         let number = of.and_then(|(number, _)| *number);

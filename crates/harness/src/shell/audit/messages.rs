@@ -6,8 +6,8 @@ use offshoot_client::wire::State;
 
 use super::Findings;
 use crate::shell::effects::{Attempt, Effects};
-use crate::shell::ledger::{Books, Entry, Message};
-use crate::shell::world::World;
+use crate::shell::ledger::{Entry, LedgerState, Message};
+use crate::shell::snapshot::Snapshot;
 use crate::violation::{Checked, Violation, ensure};
 
 const ONCE: &str = "a line is read once";
@@ -15,7 +15,7 @@ const READ: &str = "a line that was acknowledged is read";
 const ORDER: &str = "lines are read in the order in which they were acknowledged";
 
 /// Checks what every reader read.
-pub fn check(books: &Books, world: &World, found: &mut Findings) {
+pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     for entry in books.entries.iter().filter(|entry| entry.errand.reads()) {
         let number = entry.errand.number;
         let Some(effects) = world.effects.get(&number) else { continue };

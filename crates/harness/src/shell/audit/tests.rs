@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Cancel, CommandLine, Lineage, Outcome, Restart, State, Task};
 
 use super::*;
+use crate::shell::command_task::{CommandTask, Ending, Hold, Script, Work, Written};
 use crate::shell::effects::{Attempt, Effects};
-use crate::shell::errand::{Ending, Errand, Hold, Script, Work, Written};
-use crate::shell::ledger::{Ask, Blow, End, Entry, Message, Spawned, Strike};
+use crate::shell::ledger::{Ask, End, Entry, Kill, KillMoment, Message, SpawnResult};
 use crate::shell::lines::Lines;
 use crate::shell::processes::Process;
 
@@ -20,8 +20,8 @@ const WORK: &str = "/work";
 /// that fails, one that is lost to a kill, one that was restarted and one that
 /// was stopped.
 struct Stage {
-    books: Books,
-    world: World,
+    books: LedgerState,
+    world: Snapshot,
     at: Instant,
 }
 
@@ -32,9 +32,9 @@ const LOST: usize = 3;
 const RESTARTED: usize = 4;
 const STOPPED: usize = 5;
 
-fn errand(number: usize, hold: Hold) -> Errand {
+fn errand(number: usize, hold: Hold) -> CommandTask {
     let before = Written { out: Lines::new(1, 3), err: Lines::NONE };
-    Errand {
+    CommandTask {
         number,
         name: None,
         session: "a1".into(),
@@ -55,7 +55,7 @@ fn stopped(by: &str) -> Outcome {
     Outcome { cancelled: Some(cancelled), ..outcome(State::Cancelled) }
 }
 
-fn task(errand: &Errand, outcome: Outcome) -> Task {
+fn task(errand: &CommandTask, outcome: Outcome) -> Task {
     let id = format!("id-{}", errand.number);
     Task {
         id: id.clone(),
@@ -107,11 +107,11 @@ fn attempt(read: &[&str], ends: usize) -> Attempt {
 impl Stage {
     fn new() -> Self {
         let mut stage =
-            Self { books: Books::default(), world: World::default(), at: Instant::now() };
+            Self { books: LedgerState::default(), world: Snapshot::default(), at: Instant::now() };
         let whole = [attempt(&[], 1)];
         stage.add(errand(PARENT, Hold::Gate), outcome(State::Completed), &whole);
 
-        let reader = Errand { parent: Some(PARENT), ..errand(READER, Hold::Input) };
+        let reader = CommandTask { parent: Some(PARENT), ..errand(READER, Hold::Input) };
         stage.add(reader, outcome(State::Completed), &[attempt(&["one", "two"], 1)]);
         let sent = stage.ask(10);
         stage.books.entries[READER].messages =
@@ -129,7 +129,7 @@ impl Stage {
 
         stage.add(errand(LOST, Hold::Gate), outcome(State::Lost), &[attempt(&[], 0)]);
 
-        let again = Errand { restart: Restart::OnCrash, ..errand(RESTARTED, Hold::Gate) };
+        let again = CommandTask { restart: Restart::OnCrash, ..errand(RESTARTED, Hold::Gate) };
         let attempts = [attempt(&[], 0), attempt(&[], 1)];
         stage.add(again, outcome(State::Completed), &attempts);
 
@@ -138,24 +138,24 @@ impl Stage {
         stage.books.entries[STOPPED].stops.push(stop);
 
         let from = stage.at + Duration::from_millis(5);
-        stage.books.strikes.push(Strike {
+        stage.books.strikes.push(Kill {
             from,
             to: from,
-            blow: Blow::Kill,
+            blow: KillMoment::Kill,
             moment: "at any time",
             clock: Timestamp::UNIX_EPOCH,
         });
         stage
     }
 
-    fn add(&mut self, errand: Errand, outcome: Outcome, attempts: &[Attempt]) {
+    fn add(&mut self, errand: CommandTask, outcome: Outcome, attempts: &[Attempt]) {
         let mut task = task(&errand, outcome);
         task.attempts = attempts.len() as u32;
         let effects = Effects { attempts: attempts.to_vec(), strange: Vec::new() };
         self.world.effects.insert(errand.number, effects);
         self.books.entries.push(Entry {
             begun: self.at,
-            spawned: Spawned::Detached { id: task.id.clone(), at: self.at },
+            spawned: SpawnResult::Detached { id: task.id.clone(), at: self.at },
             ends: End::of(&task).into_iter().collect(),
             ended: Some(self.at + Duration::from_secs(1)),
             stops: Vec::new(),
@@ -217,7 +217,7 @@ fn a_missing_task_is_found() {
     finds("what was acknowledged is there", |stage| drop(stage.world.tasks.pop()));
     finds("what is not there does not run", |stage| {
         stage.world.tasks.pop();
-        stage.books.entries[STOPPED].spawned = Spawned::Unknown;
+        stage.books.entries[STOPPED].spawned = SpawnResult::Unknown;
     });
 }
 
@@ -293,7 +293,7 @@ fn an_end_that_cannot_have_happened_is_found() {
 fn a_task_that_is_lost_without_a_kill_or_although_it_restarts_is_found() {
     let promise = "only what a killed daemon executed is lost";
     finds(promise, |stage| stage.books.strikes.clear());
-    finds(promise, |stage| stage.books.strikes[0].blow = Blow::Term);
+    finds(promise, |stage| stage.books.strikes[0].blow = KillMoment::Term);
     finds(promise, |stage| {
         stage.books.entries[LOST].begun += Duration::from_millis(6);
     });

@@ -5,7 +5,7 @@ use anyhow::Result;
 use offshoot_client::wire::{Restart, Sessions, State, Task, Tasks};
 
 use super::{Driver, Heard, span};
-use crate::shell::errand::Errand;
+use crate::shell::command_task::CommandTask;
 use crate::shell::ledger::{End, Entry};
 use crate::shell::output::{KEPT, same};
 
@@ -13,7 +13,8 @@ impl super::Stage<'_> {
     /// Writes down how a task ended, if it has.
     pub fn saw(&self, task: &Task) {
         let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
-        if let (Some(number), Some(end)) = (Errand::number_in(argv, &self.work), End::of(task)) {
+        if let (Some(number), Some(end)) = (CommandTask::number_in(argv, &self.work), End::of(task))
+        {
             self.ledger.note(number, |entry| entry.saw(end));
         }
     }
@@ -152,7 +153,7 @@ impl Driver<'_> {
 /// How the output of an errand must begin, as far as that is known: of two
 /// streams the order is unknown, and an attempt before the last may
 /// have been cut anywhere.
-fn begins_with(errand: &Errand) -> Option<Vec<u8>> {
+fn begins_with(errand: &CommandTask) -> Option<Vec<u8>> {
     let script = errand.script().filter(|_| errand.restart == Restart::Never)?;
     if script.before.err.bytes() + script.after.err.bytes() > 0 {
         return None;

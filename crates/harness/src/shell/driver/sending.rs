@@ -6,13 +6,13 @@ use anyhow::Result;
 use offshoot_client::wire::{Code, Restart, Task};
 
 use super::{Driver, Heard, span};
-use crate::shell::binary::Said;
+use crate::shell::binary::CommandResult;
+use crate::shell::command_task::{CommandTask, Ending, Hold, Work};
 use crate::shell::draw::{self, Spot};
 use crate::shell::effects::Effects;
-use crate::shell::errand::{Ending, Errand, Hold, Work};
 use crate::shell::gate;
-use crate::shell::ledger::{Entry, Spawned};
-use crate::shell::output::{Output, Streams};
+use crate::shell::ledger::{Entry, SpawnResult};
+use crate::shell::output::{RecordedOutput, Streams};
 use crate::violation::{Checked, Violation};
 
 /// Why a spawn may be refused: its owner ends during the spawn.
@@ -32,12 +32,12 @@ impl Driver<'_> {
         let rng = &mut self.rng;
         let errand = self.stage.ledger.enter(|number| {
             let script = draw::flood(rng);
-            Errand { work: Work::Script(script), ..draw::errand(rng, number, spot) }
+            CommandTask { work: Work::Script(script), ..draw::errand(rng, number, spot) }
         });
         self.send_off(&errand)
     }
 
-    fn send_off(&mut self, errand: &Errand) -> Result<()> {
+    fn send_off(&mut self, errand: &CommandTask) -> Result<()> {
         let number = errand.number;
         let mut args = self.prepare(errand)?;
         args.splice(1..1, ["--detach", "--json"].map(str::to_owned));
@@ -48,7 +48,7 @@ impl Driver<'_> {
                     let id = task.id.clone();
                     self.history(number, format!("spawned as {id}"));
                     self.stage.ledger.note(number, |entry| {
-                        entry.spawned = Spawned::Detached { id, at: said.ended };
+                        entry.spawned = SpawnResult::Detached { id, at: said.ended };
                     });
                     self.saw(&task);
                 }
@@ -84,7 +84,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn heard_attached(&self, errand: &Errand, said: &Said) {
+    fn heard_attached(&self, errand: &CommandTask, said: &CommandResult) {
         let number = errand.number;
         let own = own_code(errand);
         if let Err(violation) = said.check(own) {
@@ -99,7 +99,7 @@ impl Driver<'_> {
                 let whole = if Some(code) == own { shown(errand, said) } else { Ok(()) };
                 self.stage.ledger.with(|books| books.acknowledged += 1);
                 self.stage.ledger.note(number, |entry| {
-                    entry.spawned = Spawned::Attached { code, whole };
+                    entry.spawned = SpawnResult::Attached { code, whole };
                 });
             }
         }
@@ -108,7 +108,7 @@ impl Driver<'_> {
     /// An error is told in words here. It may be a refusal: its owner ends, or
     /// its session is being stopped. Or the output of a later attempt ran ahead: the
     /// next daemon starts a command again before the attached call is back.
-    fn excuse_attached(&self, errand: &Errand, said: &Said) {
+    fn excuse_attached(&self, errand: &CommandTask, said: &CommandResult) {
         let told = String::from_utf8_lossy(&said.err);
         let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
         let ran_ahead = errand.restart == Restart::OnCrash
@@ -134,7 +134,7 @@ impl Driver<'_> {
     }
 
     /// The call that sends an errand off, all it needs being there.
-    fn prepare(&self, errand: &Errand) -> Result<Vec<String>> {
+    fn prepare(&self, errand: &CommandTask) -> Result<Vec<String>> {
         if errand.waits() {
             gate::put_up(&errand.gate(&self.stage.work))?;
         }
@@ -162,7 +162,7 @@ impl Driver<'_> {
 }
 
 /// What an attached call ends with if the command comes to its own end.
-fn own_code(errand: &Errand) -> Option<i32> {
+fn own_code(errand: &CommandTask) -> Option<i32> {
     match &errand.work {
         Work::Missing => Some(127),
         Work::Script(script) => Some(match script.ending {
@@ -173,12 +173,12 @@ fn own_code(errand: &Errand) -> Option<i32> {
 }
 
 /// Whether an attached call has shown all that the command wrote.
-fn shown(errand: &Errand, said: &Said) -> Checked {
+fn shown(errand: &CommandTask, said: &CommandResult) -> Checked {
     let (Work::Script(script), Restart::Never) = (&errand.work, errand.restart) else {
         return Ok(());
     };
     let head = Streams { out: said.out.clone(), err: without_remarks(&said.err) };
-    let checked = Output { head, gap: None }.check(script, &Effects::default());
+    let checked = RecordedOutput { head, gap: None }.check(script, &Effects::default());
     checked.map_err(|violation| {
         Violation::new("who stays with a command sees all it writes", violation.detail)
     })

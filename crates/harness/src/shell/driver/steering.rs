@@ -4,7 +4,7 @@ use anyhow::Result;
 use offshoot_client::wire::Code;
 
 use super::{Driver, Heard, span};
-use crate::shell::binary::Said;
+use crate::shell::binary::CommandResult;
 use crate::shell::ledger::{Ask, Entry, Message};
 
 /// What a line may be refused for: its reader has ended, or is about to.
@@ -96,7 +96,12 @@ impl Driver<'_> {
 
 impl super::Stage<'_> {
     /// Closes the input of a reader.
-    pub fn close_input(&self, number: usize, id: &str, hear: impl FnOnce(&Said)) -> Result<()> {
+    pub fn close_input(
+        &self,
+        number: usize,
+        id: &str,
+        hear: impl FnOnce(&CommandResult),
+    ) -> Result<()> {
         let said = self.call(&["tasks", "send", "--json", id, "--eof"])?;
         hear(&said);
         self.ledger.note(number, |entry| {

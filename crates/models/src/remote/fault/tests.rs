@@ -115,7 +115,7 @@ fn a_key_in_the_headers_is_not_told() {
     let mut headers = HeaderMap::new();
     let kind = format!("text/{}sk-secret", "x".repeat(KIND - 7));
     headers.insert(CONTENT_TYPE, kind.parse().unwrap());
-    let said = Said::new(Some(StatusCode::NOT_FOUND), Some(&headers), "<html>sk-secret");
+    let said = ProviderReply::new(Some(StatusCode::NOT_FOUND), Some(&headers), "<html>sk-secret");
     let Fault::Error(error) = faults().said(&said) else { panic!("it is an error") };
     let told = error.to_string();
     assert!(told.contains("text/x") && !told.contains("sk"), "{told}");

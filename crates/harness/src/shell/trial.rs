@@ -11,19 +11,19 @@ use offshoot_client::DaemonDir;
 use rustix::process::Signal;
 
 use crate::rng::Rng;
-use crate::shell::audit::deeds::ended_by_itself;
+use crate::shell::audit::operations::ended_by_itself;
 use crate::shell::audit::{Findings, audit};
 use crate::shell::binary::Binary;
+use crate::shell::bystander::Bystander;
 use crate::shell::driver::{Driver, Stage};
-use crate::shell::folder::Folder;
 use crate::shell::killer::Killer;
-use crate::shell::ledger::{Books, End, Found, Ledger};
+use crate::shell::ledger::{End, Found, Ledger, LedgerState};
 use crate::shell::output::same;
 use crate::shell::processes;
-use crate::shell::rest::come_to_rest;
-use crate::shell::stranger::Stranger;
-use crate::shell::toll::{Broken, Toll};
-use crate::shell::world::{World, list, read_log};
+use crate::shell::report::{FailureReport, KillReport};
+use crate::shell::settling::come_to_rest;
+use crate::shell::snapshot::{Snapshot, list, read_log};
+use crate::shell::trial_dir::TrialDir;
 use crate::violation::{Violation, ensure as hold};
 
 /// How many scripts are at work.
@@ -37,28 +37,28 @@ const FOREIGN: &str = "019b0000-0000-7000-8000-000000000000";
 
 /// One data folder and what lives in it.
 #[derive(Debug)]
-pub struct Life {
-    folder: Folder,
+pub struct Trial {
+    folder: TrialDir,
     binary: Binary,
     rng: Rng,
     rounds: usize,
     errands: usize,
-    stranger: Stranger,
+    stranger: Bystander,
     /// Every end that was told, by its session and id.
     ends: HashMap<String, HashMap<String, End>>,
 }
 
-impl Life {
+impl Trial {
     /// A new folder, with no daemon yet.
     pub fn begin(program: &Path, rng: Rng) -> Result<Self> {
-        let folder = Folder::new().context("no folder for the data")?;
+        let folder = TrialDir::new().context("no folder for the data")?;
         let binary = Binary::new(program, &folder)?;
-        let stranger = Stranger::start(FOREIGN).context("no stranger can be started")?;
+        let stranger = Bystander::start(FOREIGN).context("no stranger can be started")?;
         Ok(Self { folder, binary, rng, rounds: 0, errands: 0, stranger, ends: HashMap::new() })
     }
 
     /// Kills so many daemons, brings everything to rest and audits it.
-    pub fn round(&mut self, kills: usize, toll: &mut Toll) -> Result<Option<Broken>> {
+    pub fn round(&mut self, kills: usize, toll: &mut KillReport) -> Result<Option<FailureReport>> {
         self.rounds += 1;
         let ledger = Ledger::new(self.errands);
         let stage = Stage {
@@ -71,7 +71,7 @@ impl Life {
         let mut found = Findings::default();
         let world = play(&stage, &mut self.rng, kills).and_then(|()| {
             come_to_rest(&stage)?;
-            World::look(&stage)
+            Snapshot::look(&stage)
         })?;
         let books = ledger.with(|books| books.clone());
         found.0.extend(books.broken.iter().cloned());
@@ -91,7 +91,7 @@ impl Life {
 
     /// Ends the daemon in good order, looks for what is left, and has a last
     /// one tell again how everything ended.
-    pub fn end(&mut self) -> Result<Option<Broken>> {
+    pub fn end(&mut self) -> Result<Option<FailureReport>> {
         let mut found = Findings::default();
         let before = sizes(&self.folder.work())?;
         self.stop(&mut found)?;
@@ -120,7 +120,7 @@ impl Life {
             None,
             hold(before == after, "nothing goes on at rest", || "effects have grown".into()),
         );
-        Ok(self.broken(found.0, &Books::default(), &World::default()))
+        Ok(self.broken(found.0, &LedgerState::default(), &Snapshot::default()))
     }
 
     /// Stops the daemon; nothing of it is left.
@@ -148,10 +148,15 @@ impl Life {
     }
 
     /// What is broken, with all that explains it.
-    fn broken(&self, found: Vec<Found>, books: &Books, world: &World) -> Option<Broken> {
+    fn broken(
+        &self,
+        found: Vec<Found>,
+        books: &LedgerState,
+        world: &Snapshot,
+    ) -> Option<FailureReport> {
         (!found.is_empty()).then(|| {
             let log = std::fs::read(self.binary.data().join("daemon.log")).unwrap_or_default();
-            Broken::new(found, books, world, &log)
+            FailureReport::new(found, books, world, &log)
         })
     }
 
@@ -197,9 +202,9 @@ fn play(stage: &Stage<'_>, rng: &mut Rng, kills: usize) -> Result<()> {
 /// Holds the output of every command that ran to its end to what it wrote.
 fn check_logs(
     stage: &Stage<'_>,
-    world: &World,
+    world: &Snapshot,
     found: &mut Findings,
-    toll: &mut Toll,
+    toll: &mut KillReport,
 ) -> Result<()> {
     for (number, task) in &world.tasks {
         let errand = number.and_then(|number| {

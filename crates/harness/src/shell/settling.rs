@@ -3,10 +3,10 @@
 use anyhow::Result;
 use offshoot_client::wire::{Task, Tasks};
 
+use crate::shell::command_task::CommandTask;
 use crate::shell::driver::Stage;
-use crate::shell::errand::Errand;
 use crate::shell::ledger::Entry;
-use crate::shell::world::list;
+use crate::shell::snapshot::list;
 use crate::violation::Violation;
 
 /// How long what was let end may take. Nothing takes seconds; only a report
@@ -61,7 +61,7 @@ pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
 /// Which errand a task is.
 fn number_of(stage: &Stage<'_>, task: &Task) -> Option<usize> {
     let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
-    Errand::number_in(argv, &stage.work)
+    CommandTask::number_in(argv, &stage.work)
 }
 
 fn let_end(stage: &Stage<'_>, entry: &Entry, id: &str) -> Result<()> {

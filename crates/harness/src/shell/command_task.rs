@@ -15,7 +15,7 @@ use crate::shell::lines::Lines;
 
 /// A spawned command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Errand {
+pub struct CommandTask {
     /// Which, counted in the order in which they are drawn.
     pub number: usize,
     /// The name it is given.
@@ -108,7 +108,7 @@ pub enum Ending {
     Signal(i32),
 }
 
-impl Errand {
+impl CommandTask {
     /// Where it writes what it did.
     pub fn effects(&self, work: &Path) -> PathBuf {
         work.join(format!("{}.e", self.number))

@@ -9,15 +9,15 @@ use offshoot_client::wire::{
 use offshoot_client::{Client, DaemonDir, Start, StreamItem};
 
 use crate::shell::binary::Binary;
+use crate::shell::command_task::CommandTask;
 use crate::shell::driver::Stage;
 use crate::shell::effects::Effects;
-use crate::shell::errand::Errand;
-use crate::shell::output::Output;
+use crate::shell::output::RecordedOutput;
 use crate::shell::processes::{self, Process};
 
 /// What is there.
 #[derive(Clone, Debug, Default)]
-pub struct World {
+pub struct Snapshot {
     /// Every task of the round, by which errand it is.
     pub tasks: Vec<(Option<usize>, Task)>,
     /// What each errand did.
@@ -30,14 +30,14 @@ pub struct World {
 /// The output of a command, and the same bytes in the order in which they
 /// came.
 #[derive(Clone, Debug, Default)]
-pub struct Log {
+pub struct TaskLog {
     /// Stream by stream.
-    pub output: Output,
+    pub output: RecordedOutput,
     /// Both streams.
     pub bytes: Vec<u8>,
 }
 
-impl World {
+impl Snapshot {
     /// Looks at everything.
     pub fn look(stage: &Stage<'_>) -> Result<Self> {
         let mut tasks = Vec::new();
@@ -46,10 +46,10 @@ impl World {
         }
         let numbered = |task: Task| {
             let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
-            (Errand::number_in(argv, &stage.work), task)
+            (CommandTask::number_in(argv, &stage.work), task)
         };
         let mut effects = HashMap::new();
-        let errands: Vec<Errand> = stage
+        let errands: Vec<CommandTask> = stage
             .ledger
             .with(|books| books.entries.iter().map(|entry| entry.errand.clone()).collect());
         for errand in errands {
@@ -94,14 +94,14 @@ pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
 
 /// Reads what is kept of a command's output, as a program does that is not
 /// content with what is printed: there, both streams come as one.
-pub fn read_log(binary: &Binary, id: &str) -> Result<Log> {
+pub fn read_log(binary: &Binary, id: &str) -> Result<TaskLog> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
         let client = Client::new(DaemonDir::at(binary.data())?, Start::Never);
         let task = TaskName { session: "main".into(), task: id.into() };
         let tail = Tail { task, reading: TailStart::Start, following: TailMode::Stop };
         let mut stream = client.follow(&Request::Tail(tail)).await?;
-        let mut log = Log::default();
+        let mut log = TaskLog::default();
         while let Some(item) = stream.next().await? {
             match item {
                 StreamItem::Output(chunk) => {

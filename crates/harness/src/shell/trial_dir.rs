@@ -9,11 +9,11 @@ use tempfile::TempDir;
 
 /// The folders of one life, below one that is deleted with it.
 #[derive(Debug)]
-pub struct Folder {
+pub struct TrialDir {
     root: TempDir,
 }
 
-impl Folder {
+impl TrialDir {
     /// New folders. The path is short, for the daemon's socket is below it.
     pub fn new() -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("oc").tempdir_in("/tmp")?;

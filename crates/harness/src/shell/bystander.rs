@@ -10,11 +10,11 @@ use crate::shell::processes::MARK;
 /// of the daemon's as a stranger can: it carries the mark of a task of
 /// another owner.
 #[derive(Debug)]
-pub struct Stranger {
+pub struct Bystander {
     child: Child,
 }
 
-impl Stranger {
+impl Bystander {
     /// Starts one with this mark.
     pub fn start(mark: &str) -> io::Result<Self> {
         let mut command = Command::new("sh");
@@ -34,7 +34,7 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for Bystander {
     fn drop(&mut self) {
         // It may be gone already; that is told elsewhere.
         self.child.kill().ok();

@@ -4,15 +4,15 @@ use offshoot_client::wire::{Outcome, Restart, State, Task};
 
 use super::Findings;
 use crate::shell::effects::Effects;
-use crate::shell::ledger::Books;
-use crate::shell::world::World;
+use crate::shell::ledger::LedgerState;
+use crate::shell::snapshot::Snapshot;
 use crate::violation::{Checked, ensure};
 
 const ONCE: &str = "a command that is not to be started again begins once";
 const RAN: &str = "a command that is said to have ended by itself has run to its end";
 
 /// Checks what every command did.
-pub fn check(books: &Books, world: &World, found: &mut Findings) {
+pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     let none = Effects::default();
     for entry in &books.entries {
         let number = entry.errand.number;

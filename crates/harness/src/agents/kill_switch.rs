@@ -13,17 +13,17 @@ use offshoot_store::{
 };
 use parking_lot::Mutex;
 
-use crate::agents::point::{Point, Which};
-use crate::crash::mine::{die, die_after};
+use crate::agents::kill_point::{CommitRef, KillPoint};
+use crate::crash::kill_switch::{die, die_after};
 
 /// Beside the data: the names of the commits of the last worker.
 const COMMITS: &str = "commits";
 
 /// A store that takes its process with it at one commit.
 #[derive(Debug)]
-pub struct Trap {
+pub struct KillSwitch {
     inner: Arc<dyn Store>,
-    point: Option<Point>,
+    point: Option<KillPoint>,
     log: Mutex<Log>,
 }
 
@@ -37,9 +37,9 @@ struct Log {
     handles: HashMap<TaskId, String>,
 }
 
-impl Trap {
+impl KillSwitch {
     /// `inner`, and where the process dies, if it does so at a commit.
-    pub fn new(inner: Arc<dyn Store>, folder: &Path, point: Option<Point>) -> io::Result<Self> {
+    pub fn new(inner: Arc<dyn Store>, folder: &Path, point: Option<KillPoint>) -> io::Result<Self> {
         let path = folder.join(COMMITS);
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(path)?;
         let (number, times, handles) = (0, HashMap::new(), HashMap::new());
@@ -47,20 +47,20 @@ impl Trap {
     }
 }
 
-impl StoreWrapper for Trap {
+impl StoreWrapper for KillSwitch {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }
 
     fn wrap_commit(&self, batch: Batch) -> CommitFuture {
         let (number, name) = self.log.lock().note(&batch);
-        let is = |which: &Which| match which {
-            Which::Number(wanted) => *wanted == number,
-            Which::Named(wanted) => *wanted == name,
+        let is = |which: &CommitRef| match which {
+            CommitRef::Number(wanted) => *wanted == number,
+            CommitRef::Named(wanted) => *wanted == name,
         };
         match &self.point {
-            Some(Point::Before(which)) if is(which) => die(),
-            Some(Point::After(which)) if is(which) => die_after(self.inner.commit(batch)),
+            Some(KillPoint::Before(which)) if is(which) => die(),
+            Some(KillPoint::After(which)) if is(which) => die_after(self.inner.commit(batch)),
             _ => self.inner.commit(batch),
         }
     }

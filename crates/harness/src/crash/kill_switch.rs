@@ -21,21 +21,21 @@ pub enum Side {
 
 /// A store that takes its process with it at the commit of one number.
 #[derive(Debug)]
-pub struct Mine {
+pub struct CommitKillSwitch {
     inner: Arc<dyn Store>,
     at: u64,
     side: Side,
     commits: AtomicU64,
 }
 
-impl Mine {
+impl CommitKillSwitch {
     /// `inner`, and the commit, counted from 1, that is the last.
     pub fn new(inner: Arc<dyn Store>, at: u64, side: Side) -> Self {
         Self { inner, at, side, commits: AtomicU64::new(0) }
     }
 }
 
-impl StoreWrapper for Mine {
+impl StoreWrapper for CommitKillSwitch {
     fn inner(&self) -> Result<Arc<dyn Store>, StoreError> {
         Ok(self.inner.clone())
     }

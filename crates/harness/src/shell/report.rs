@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::rng::Rng;
-use crate::shell::ledger::{Blow, Books, Found};
-use crate::shell::life::Life;
-use crate::shell::world::World;
+use crate::shell::ledger::{Found, KillMoment, LedgerState};
+use crate::shell::snapshot::Snapshot;
+use crate::shell::trial::Trial;
 
 /// After how many kills a folder is brought to its end and a new one begun.
 const KILLS_PER_FOLDER: u64 = 100;
@@ -26,7 +26,7 @@ const LINES: usize = 40;
 
 /// What many kills came to.
 #[derive(Debug, Default)]
-pub struct Toll {
+pub struct KillReport {
     /// Daemons that were killed.
     pub kills: u64,
     /// At which moments daemons were hit.
@@ -52,23 +52,23 @@ pub struct Toll {
     /// How long it took.
     pub took: Duration,
     /// What is broken, and the folder in which it shows.
-    pub broken: Option<(Broken, PathBuf)>,
+    pub broken: Option<(FailureReport, PathBuf)>,
 }
 
-/// Broken promises, and all that explains them.
+/// FailureReport promises, and all that explains them.
 #[derive(Debug)]
-pub struct Broken {
+pub struct FailureReport {
     text: String,
 }
 
 /// Kills `kills` daemons of `program` and audits what they leave. Stops at the
 /// first broken promise.
-pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<Toll> {
+pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<KillReport> {
     let began = Instant::now();
-    let mut toll = Toll::default();
+    let mut toll = KillReport::default();
     let mut rng = Rng::new(seed);
     while toll.kills < kills && toll.broken.is_none() {
-        let mut life = Life::begin(program, rng.fork())?;
+        let mut life = Trial::begin(program, rng.fork())?;
         toll.folders += 1;
         let until = kills.min(toll.kills + KILLS_PER_FOLDER);
         let mut lived = Ok(None);
@@ -93,12 +93,12 @@ pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<Toll> {
     Ok(toll)
 }
 
-impl Toll {
+impl KillReport {
     /// Counts a round.
-    pub fn count(&mut self, books: &Books, world: &World) {
+    pub fn count(&mut self, books: &LedgerState, world: &Snapshot) {
         let blows = |blow| books.strikes.iter().filter(|strike| strike.blow == blow).count();
-        self.kills += blows(Blow::Kill) as u64;
-        self.terms += blows(Blow::Term) as u64;
+        self.kills += blows(KillMoment::Kill) as u64;
+        self.terms += blows(KillMoment::Term) as u64;
         self.acknowledged += books.acknowledged;
         for strike in &books.strikes {
             *self.moments.entry(strike.moment).or_default() += 1;
@@ -114,7 +114,7 @@ impl Toll {
     }
 }
 
-impl fmt::Display for Toll {
+impl fmt::Display for KillReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kills, terms, folders, audits, acknowledged, restarts, .. } = self;
         let seconds = self.took.as_secs_f64();
@@ -133,10 +133,10 @@ fn counts<W: fmt::Display>(of: &BTreeMap<W, u64>) -> String {
     if counts.is_empty() { "none".into() } else { counts.join(", ") }
 }
 
-impl Broken {
+impl FailureReport {
     /// What was found, with the history and record of each errand and the end
     /// of the daemon's log.
-    pub fn new(found: Vec<Found>, books: &Books, world: &World, log: &[u8]) -> Self {
+    pub fn new(found: Vec<Found>, books: &LedgerState, world: &Snapshot, log: &[u8]) -> Self {
         let mut text = String::new();
         for found in found.iter().take(TOLD) {
             // Writing to a text cannot fail.
@@ -158,14 +158,14 @@ impl Broken {
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for FailureReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
 /// All that is known of an errand.
-fn history(number: usize, books: &Books, world: &World) -> String {
+fn history(number: usize, books: &LedgerState, world: &Snapshot) -> String {
     let Some(entry) = books.entry(number) else { return String::new() };
     let mut text = format!("  {:?}\n", entry.errand);
     let mut told: Vec<(Instant, String)> = entry.history.clone();

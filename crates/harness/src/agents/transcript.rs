@@ -5,7 +5,7 @@ use hashbrown::HashMap;
 use offshoot_core::{Block, BlockKind, TaskId};
 use serde_json::Value;
 
-use crate::agents::scene::{IDLE, LISTEN};
+use crate::agents::model_script::{IDLE, LISTEN};
 
 /// What the block is called that ends an answer.
 pub const ANSWERED: &str = "answered";
@@ -19,7 +19,7 @@ const UNKNOWN: &str = "Whether this call took effect is unknown";
 
 /// One thing in a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Line {
+pub struct TranscriptLine {
     kind: String,
     name: String,
     /// The call that it makes or answers.
@@ -27,7 +27,7 @@ pub struct Line {
     text: String,
 }
 
-impl Line {
+impl TranscriptLine {
     fn of(block: &Block, names: &HashMap<TaskId, String>) -> Self {
         let data: Value = block.data.decode().unwrap_or_default();
         let call = ["id", "call"].iter().find_map(|field| data[*field].as_str());
@@ -74,13 +74,13 @@ fn without_figures(text: &str) -> String {
 
 /// The lines of a history. Answers of idle agents are left out,
 /// and notices that come together are in the order of their texts.
-pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut notices: Vec<Line> = Vec::new();
+pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<TranscriptLine> {
+    let mut lines: Vec<TranscriptLine> = Vec::new();
+    let mut notices: Vec<TranscriptLine> = Vec::new();
     let mut answer: Vec<&Block> = Vec::new();
     for block in blocks {
         match block.kind {
-            BlockKind::Notice => notices.push(Line::of(block, names)),
+            BlockKind::Notice => notices.push(TranscriptLine::of(block, names)),
             BlockKind::Assistant | BlockKind::Thought | BlockKind::ToolUse => answer.push(block),
             BlockKind::Other if block.name.as_deref() == Some(ANSWERED) => {
                 answer.push(block);
@@ -88,11 +88,11 @@ pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Line> {
                 if !whole.iter().any(|block| is_idle(block)) {
                     notices.sort();
                     lines.append(&mut notices);
-                    lines.extend(whole.into_iter().map(|block| Line::of(block, names)));
+                    lines.extend(whole.into_iter().map(|block| TranscriptLine::of(block, names)));
                 }
             }
             _ if is_idle(block) => {}
-            _ => lines.push(Line::of(block, names)),
+            _ => lines.push(TranscriptLine::of(block, names)),
         }
     }
     notices.sort();

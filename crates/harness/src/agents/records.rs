@@ -13,14 +13,14 @@ use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, TaskQuery, TaskScope};
 use serde_json::Value;
 
-use crate::agents::talk::ANSWERED;
+use crate::agents::transcript::ANSWERED;
 
 /// The tool whose calls must not be made twice.
 const LASTING: &str = "note";
 
 /// Everything on the disk.
 #[derive(Debug, Default)]
-pub struct Books {
+pub struct TaskRecords {
     /// The tasks.
     pub tasks: Vec<Task>,
     /// What each is called.
@@ -38,7 +38,7 @@ pub struct Books {
     pub begun: Vec<(String, String)>,
 }
 
-impl Books {
+impl TaskRecords {
     /// Reads what is in `folder`.
     pub async fn read(folder: &Path) -> Result<Self> {
         let store = Sqlite::at(folder.join("data")).open_store().await?;

@@ -6,11 +6,11 @@ use std::str::FromStr;
 
 /// Where a worker dies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Point {
+pub enum KillPoint {
     /// Before this commit is handed to the store.
-    Before(Which),
+    Before(CommitRef),
     /// After it is durable and before it is acknowledged.
-    After(Which),
+    After(CommitRef),
     /// While the end of this number, counted from 1, is on its way: it reaches
     /// the store only when the next worker has taken the task up.
     Late(u64),
@@ -18,7 +18,7 @@ pub enum Point {
 
 /// A commit of a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Which {
+pub enum CommitRef {
     /// By its number, counted from 1.
     Number(u64),
     /// By what it writes: agents work side by side, so the same number is not
@@ -26,7 +26,7 @@ pub enum Which {
     Named(String),
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for CommitRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Number(number) => write!(f, "{number}"),
@@ -35,7 +35,7 @@ impl fmt::Display for Which {
     }
 }
 
-impl FromStr for Which {
+impl FromStr for CommitRef {
     type Err = Infallible;
 
     fn from_str(word: &str) -> Result<Self, Infallible> {
@@ -43,7 +43,7 @@ impl FromStr for Which {
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for KillPoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Before(which) => write!(f, "before:{which}"),
@@ -53,7 +53,7 @@ impl fmt::Display for Point {
     }
 }
 
-impl FromStr for Point {
+impl FromStr for KillPoint {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
@@ -74,8 +74,12 @@ mod tests {
 
     #[test]
     fn a_point_is_read_as_it_is_written() {
-        let named = || Which::Named("lead gets: ToolUse note + acks 1 #2".to_owned());
-        let points = [Point::Before(named()), Point::After(Which::Number(7)), Point::Late(3)];
+        let named = || CommitRef::Named("lead gets: ToolUse note + acks 1 #2".to_owned());
+        let points = [
+            KillPoint::Before(named()),
+            KillPoint::After(CommitRef::Number(7)),
+            KillPoint::Late(3),
+        ];
         for point in points {
             assert_eq!(point.to_string().parse(), Ok(point));
         }

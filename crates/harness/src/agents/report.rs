@@ -6,18 +6,18 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::agents::audit::repeated;
-use crate::agents::case::Played;
-use crate::agents::point::Point;
+use crate::agents::case::CaseResult;
+use crate::agents::kill_point::KillPoint;
 use crate::violation::Violation;
 
 /// What killing at every commit came to.
 #[derive(Debug, Default)]
-pub struct Toll {
+pub struct SweepReport {
     /// How many different commits there were.
     pub commits: usize,
     /// Where the worker did not die as planned, because the commit was not made
     /// again.
-    pub missed: Vec<Point>,
+    pub missed: Vec<KillPoint>,
     /// How many workers died before a commit.
     pub before: u64,
     /// How many died after one.
@@ -39,24 +39,24 @@ pub struct Toll {
     /// How long it took.
     pub took: Duration,
     /// What is broken, if anything is, and where the workers had died.
-    pub broken: Option<(Violation, Vec<Point>)>,
+    pub broken: Option<(Violation, Vec<KillPoint>)>,
     /// The folder in which it shows. It is deleted with this.
     pub evidence: Option<TempDir>,
 }
 
-impl Toll {
+impl SweepReport {
     /// How many workers were killed.
     pub fn kills(&self) -> u64 {
         self.before + self.after + self.late
     }
 
     /// Counts a folder whose workers died at these points.
-    pub fn count(&mut self, points: &[Point], played: Played) {
+    pub fn count(&mut self, points: &[KillPoint], played: CaseResult) {
         for point in &points[..played.kills] {
             match point {
-                Point::Before(_) => self.before += 1,
-                Point::After(_) => self.after += 1,
-                Point::Late(_) => self.late += 1,
+                KillPoint::Before(_) => self.before += 1,
+                KillPoint::After(_) => self.after += 1,
+                KillPoint::Late(_) => self.late += 1,
             }
         }
         let evidence = &played.evidence;
@@ -74,7 +74,7 @@ impl Toll {
     }
 }
 
-impl fmt::Display for Toll {
+impl fmt::Display for SweepReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
