@@ -32,8 +32,7 @@ const TOOLS: [(&str, &str); 14] = [
     ("Agent", built_in_tools::SPAWN_AGENT.name),
 ];
 
-/// The profile in a file that is called so. What its models are called here,
-/// somebody else says.
+/// Reads the profile in a file of this name. The caller passes the aliases of its models.
 pub(crate) fn read(
     written: &str,
     stem: &str,
@@ -120,8 +119,7 @@ fn unknown(tool: &str) -> String {
     }
 }
 
-/// What a model is called here. One that is not known is that of whoever sends the
-/// agent off.
+/// The name of a model here. An unknown model is replaced by that of the spawning agent.
 fn model(
     node: &Node,
     aliases: &BTreeMap<String, ModelName>,
@@ -135,7 +133,7 @@ fn model(
     if found.is_none() {
         let said = quoted(said);
         notes.push(format!(
-            "the model {said} is not known here: it has that of whoever sends it off"
+            "the model {said} is not known here: it has that of the agent that spawns it"
         ));
     }
     found

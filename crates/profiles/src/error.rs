@@ -59,7 +59,7 @@ pub(crate) fn shown(path: &Path) -> String {
     text::cut(&path.to_string_lossy(), 1_000).chars().map(safe).collect()
 }
 
-/// What somebody has written, as it can be spoken of.
+/// Quotes written text for a message.
 pub(crate) fn quoted(written: &str) -> String {
     format!("{:?}", text::cut(written, 80))
 }

@@ -1,5 +1,5 @@
-//! Reading files that somebody else may have put there: regular ones alone, up to
-//! a size, and none that a link leads to from elsewhere.
+//! Reading files of untrusted directories: only regular files up to a size, and none through a link
+//! from elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -51,7 +51,7 @@ impl From<Errno> for Unread {
     }
 }
 
-/// A folder that somebody named.
+/// Opens a named directory.
 pub(crate) fn folder(path: &Path) -> Result<OwnedFd, Unread> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     Ok(openat(CWD, path, flags, Mode::empty())?)

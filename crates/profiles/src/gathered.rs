@@ -1,8 +1,7 @@
 //! All the profiles that were found, and what comes of one that refers to others.
 //!
-//! What a project brings that nobody trusts may only narrow. So a profile of it has
-//! no model and nobody to be asked of its own, and if it is called as one that a
-//! person stands behind, that one's layers lie under its own.
+//! A profile of an untrusted project may only narrow permissions. It has no model and no approver of
+//! its own. If it has the name of a trusted profile, the layers of the trusted one apply as well.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -135,8 +134,8 @@ impl Gathered {
     ) -> Result<Option<Profile>, Stuck> {
         let sees = |entry: &&Entry| entry.key == key && seeker.sees(entry.rank, entry.standing);
         let found = self.entries.iter().position(|entry| sees(&entry));
-        // One that is broken does not let another take its place, which may allow
-        // more. Only what nobody stands behind is passed over.
+        // A broken profile is not replaced by another one, which may allow more. Only an untrusted
+        // broken profile is skipped.
         let broken = self.broken.iter().find(|broken| {
             let comes_first = found.is_none_or(|found| broken.after <= found);
             let counts = broken.standing == ProfileTrust::Trusted || found.is_none();
@@ -155,7 +154,7 @@ impl Gathered {
         let before = before.map(|before| self.finish(before, &mut Vec::new())).transpose()?;
         match (self.finish(entry, path), before) {
             (Ok(profile), before) => Ok(Some(narrowed(profile, before.as_ref()))),
-            // What nobody stands behind cannot take away what somebody does.
+            // An untrusted profile cannot replace a trusted one.
             (Err(_), Some(before)) => Ok(Some(before)),
             (Err(error), None) => Err(error),
         }
@@ -215,13 +214,12 @@ impl Stuck {
     }
 }
 
-/// What is left of a profile behind which nobody stands: with it an agent has
-/// nothing that it would lack without, nor anything that the profile lacks whose
-/// name it bears.
+/// Narrows an untrusted profile: it gives an agent nothing that the agent would lack without it, and
+/// nothing that the trusted profile of its name lacks.
 fn narrowed(mut profile: Profile, before: Option<&Profile>) -> Profile {
     let mut note = |what: &str| {
         profile.notes.push(format!(
-            "{what} does not count, because nobody trusts the folder: `offshoot trust` does"
+            "{what} does not count, because the directory is not trusted: `offshoot trust` trusts it"
         ));
     };
     if profile.model.is_some() {

@@ -8,9 +8,9 @@
 //! ```md
 //! ---
 //! name: reviewer               # that of the file if it does not say
-//! description: Reviews changes # for whoever chooses
+//! description: Reviews changes # for the agent that chooses
 //! extends: explore             # says what is not said here, and narrows as well
-//! model: openai/gpt-5          # that of whoever sends it off if it does not say
+//! model: openai/gpt-5          # that of the spawning agent if it is absent
 //! tools: read, search, run_command
 //! mode: ask                    # plan, ask, auto
 //! allow: run_command(git diff)
@@ -19,7 +19,7 @@
 //! asks: person                 # owner, person, nobody
 //! budget: 2usd
 //! isolation: worktree          # none, worktree
-//! agents: [explore]            # the profiles that it may send off
+//! agents: [explore]            # the profiles that it may spawn
 //! config: {type: object, properties: {branch: {type: string}}}
 //! dialect: claude_code         # how tools are called to it
 //! ---
@@ -43,6 +43,7 @@ mod own;
 mod profiles;
 mod project;
 mod trust;
+mod user_dirs;
 mod yaml;
 
 pub use error::BadProfile;

@@ -143,7 +143,7 @@ fn named(tool: &str, node: &Node) -> Result<Rule, Wrong> {
     }
 }
 
-/// A model; none if it is that of whoever sends the agent off.
+/// A model. None for that of the spawning agent.
 pub(crate) fn model(node: &Node) -> Result<Option<ModelName>, Wrong> {
     match text(node, "model")? {
         "inherit" => Ok(None),

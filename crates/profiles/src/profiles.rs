@@ -13,6 +13,7 @@ use crate::built_in;
 use crate::gathered::{Entry, Gathered, Rank, Seeker};
 use crate::project::{Brings, Brought, Project, own};
 use crate::trust::Trust;
+use crate::user_dirs::user_dir;
 
 /// How many profiles are named where one is missing.
 const NAMED: usize = 40;
@@ -48,7 +49,7 @@ impl Profiles {
 
     /// Where the profiles of the person who runs this process are.
     pub fn own_folder() -> Option<PathBuf> {
-        Some(home("XDG_CONFIG_HOME", ".config")?.join("offshoot/agents"))
+        Some(user_dir("XDG_CONFIG_HOME", ".config")?.join("offshoot/agents"))
     }
 
     /// With the person's profiles in this folder.
@@ -164,12 +165,4 @@ impl ProfileSource for Profiles {
         broken.retain(|told| seen.insert(told.clone()));
         (found, broken.into_iter().map(ProfileUnavailable::Broken).collect())
     }
-}
-
-/// A folder of the person who runs this process: as a variable says, or below its
-/// home.
-pub(crate) fn home(variable: &str, below: &str) -> Option<PathBuf> {
-    let set =
-        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    set(variable).or_else(|| Some(set("HOME")?.join(below)))
 }

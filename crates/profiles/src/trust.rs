@@ -108,7 +108,7 @@ impl Trust {
 
     /// Where that list is.
     pub fn own_file() -> Option<PathBuf> {
-        let state = crate::profiles::home("XDG_STATE_HOME", ".local/state")?;
+        let state = crate::user_dirs::user_dir("XDG_STATE_HOME", ".local/state")?;
         Some(state.join("offshoot/trust.json"))
     }
 
@@ -220,7 +220,7 @@ impl Trust {
         let write = || {
             let written = serde_json::to_vec_pretty(&list).map_err(io::Error::other)?;
             let new = self.beside(name, "new");
-            // Left behind by somebody who did not come to the end.
+            // A process that died in the middle may have left it.
             fs::remove_file(&new).or_else(|error| match error.kind() {
                 io::ErrorKind::NotFound => Ok(()),
                 _ => Err(error),

@@ -3,16 +3,16 @@
 mod diff;
 mod edit;
 mod entries;
+mod file_path;
 mod guard;
 mod hidden;
 mod ignored;
-mod known;
 mod leftovers;
 mod list;
 mod local;
 mod name;
-mod place;
 mod read;
+mod read_versions;
 mod replace;
 mod repository;
 mod root;
@@ -28,9 +28,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use offshoot_agent::{Agents, Tool, ToolContext, ToolError};
 
 use self::hidden::Hidden;
-use self::known::Known;
 use self::leftovers::Leftovers;
 use self::local::Local;
+use self::read_versions::ReadVersions;
 use self::root::{Reach, Root};
 use self::slots::{Disk, Load, Slots};
 
@@ -52,7 +52,7 @@ pub struct Files {
 #[derive(Debug, Default)]
 struct Shared {
     hidden: Arc<Hidden>,
-    known: Known,
+    known: ReadVersions,
     leftovers: Leftovers,
     local: Local,
     slots: Slots,

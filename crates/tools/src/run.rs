@@ -26,11 +26,11 @@
 
 mod bounds;
 mod environment;
-mod ground;
 mod line;
 mod output;
+mod report;
 mod runs;
-mod told;
+mod workspace;
 
 pub use environment::{is_passable, is_withheld};
 pub use line::{Lasting, lasting, read};

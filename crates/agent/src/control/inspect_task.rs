@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::told;
+use super::task_line;
 use crate::built_in_tools::INSPECT_TASK;
 use crate::conversation::entry;
 use crate::conversation::stored_output;
@@ -53,7 +53,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     if let Some(from) = asked.result_from {
         return read_on(&cx, &task, from).await;
     }
-    let mut lines = vec![told::line(&record, cx.cx.now())];
+    let mut lines = vec![task_line::line(&record, cx.cx.now())];
     let ended = record.ended().is_some();
     let ended = ended.then(|| {
         let digest = cx.cx.digest(&record, cx.shared.limits.tool_result / PART);

@@ -4,7 +4,7 @@ use offshoot_store::PageCursor;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::told;
+use super::task_line;
 use crate::built_in_tools::LIST_TASKS;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 
@@ -44,7 +44,8 @@ async fn list(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let page = tasks.await?;
     let now = cx.cx.now();
     let own = cx.cx.id();
-    let lines = page.items.iter().filter(|task| task.id() != own).map(|task| told::line(task, now));
+    let lines =
+        page.items.iter().filter(|task| task.id() != own).map(|task| task_line::line(task, now));
     let mut lines: Vec<_> = lines.collect();
     if lines.is_empty() {
         lines.push("None.".to_owned());

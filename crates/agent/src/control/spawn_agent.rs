@@ -1,6 +1,6 @@
-//! `spawn_agent`: sends another agent off.
+//! `spawn_agent`: spawns another agent.
 
-mod chosen;
+mod child_brief;
 mod listing;
 mod live;
 
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use self::live::{is_same, live};
-use super::awaited::Awaited;
+use super::foreground::ForegroundChild;
 use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::built_in_tools::SPAWN_AGENT;
@@ -146,21 +146,21 @@ fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Outpu
     let begun = Box::pin(begin(cx, asked));
     async move {
         match begun.await? {
-            Begun::Told(output) => Ok(output),
-            Begun::Awaited(child) => child.ends().await,
+            SpawnCall::Done(output) => Ok(output),
+            SpawnCall::Waits(child) => child.ends().await,
         }
     }
 }
 
-/// What there is once an agent is sent off.
-enum Begun {
-    /// All that is told.
-    Told(Output),
-    /// A task whose end is waited for.
-    Awaited(Awaited),
+/// The state of a call that has spawned an agent.
+enum SpawnCall {
+    /// The call returns this at once.
+    Done(Output),
+    /// The call returns when this child ends.
+    Waits(ForegroundChild),
 }
 
-async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
+async fn begin(cx: ToolContext, asked: Arguments) -> Result<SpawnCall, ToolError> {
     let (background, detached) = (asked.background, asked.detached);
     if detached && !background {
         return Err(ToolError::new(
@@ -173,7 +173,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
     let (task, isolation, granted) = match sent? {
         SpawnedAgent::New { task, isolation, budget_note } => (task, isolation, budget_note),
         SpawnedAgent::Existing(twin) if background => {
-            return Ok(Begun::Told(Output::text(format!(
+            return Ok(SpawnCall::Done(Output::text(format!(
                 "Nothing was started: the agent {} is doing exactly this task already. Its \
                  result comes to you by itself.",
                 twin.handle()
@@ -192,14 +192,14 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<Begun, ToolError> {
                 Isolation::None => started,
                 Isolation::Worktree => format!("{started} {IN_WORKTREE}"),
             };
-            Ok(Begun::Told(Output::text(match granted {
+            Ok(SpawnCall::Done(Output::text(match granted {
                 None => started,
                 Some(granted) => format!("{started} {granted}"),
             })))
         }
         false => {
             let (cx, allowance) = (cx.cx, cx.shared.limits.allowance);
-            Ok(Begun::Awaited(Awaited { cx, task, allowance }))
+            Ok(SpawnCall::Waits(ForegroundChild { cx, task, allowance }))
         }
     }
 }
@@ -321,7 +321,7 @@ async fn brief(
     cx: &ToolContext,
     asked: &Arguments,
 ) -> Result<(Brief, Option<AgentKind>), ToolError> {
-    let (mut brief, other) = chosen::brief(cx, asked).await?;
+    let (mut brief, other) = child_brief::brief(cx, asked).await?;
     if let Some(model) = &asked.model {
         brief.model = model.parse().map_err(|error| ToolError::of(&error))?;
     }

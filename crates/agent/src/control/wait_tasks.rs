@@ -8,7 +8,7 @@ use offshoot_runtime::{Context, TaskRef, WaitResult};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::told;
+use super::task_line;
 use crate::built_in_tools::WAIT_TASKS;
 use crate::delivery::wanted;
 use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
@@ -122,7 +122,9 @@ impl TaskWait {
         let now = self.cx.now();
         let open = waited.iter().filter(|one| !one.is_ended());
         lines.extend(
-            open.map(|one| format!("Not ended, no result yet: {}", told::line(&one.task, now))),
+            open.map(|one| {
+                format!("Not ended, no result yet: {}", task_line::line(&one.task, now))
+            }),
         );
         let ended = waited.iter().filter(|one| one.is_ended());
         let output = Output::text(lines.join("\n"));

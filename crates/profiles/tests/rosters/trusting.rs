@@ -21,7 +21,9 @@ fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
     let bold = place.find("bold").unwrap();
     assert_eq!((&bold.model, bold.asks, bold.trust), (&None, None, ProfileTrust::Untrusted));
     assert_eq!(bold.notes.len(), 2, "{:?}", bold.notes);
-    assert!(bold.notes[0].contains("its model does not count, because nobody trusts the folder"));
+    assert!(
+        bold.notes[0].contains("its model does not count, because the directory is not trusted")
+    );
 
     assert_eq!(place.trust().add(&place.project()).unwrap(), [place.project()]);
     let bold = place.find("bold").unwrap();

@@ -57,7 +57,7 @@ impl Work {
             }));
         }
         let mut target = self.target(&asked.path)?;
-        let shown = super::place::shown(&target.path);
+        let shown = super::file_path::shown(&target.path);
         let Some(old) = target.old.take() else {
             return Err(ToolError::new(format!("There is no {shown}. To make a file use write.")));
         };

@@ -13,9 +13,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::entries::{Entry, entries};
+use super::file_path::{self, FilePath};
 use super::ignored::Rules;
 use super::name;
-use super::place::{self, Place};
 use super::root::{self, Opened};
 use super::text::count;
 use super::{Load, Shared, Work, within};
@@ -72,7 +72,8 @@ struct List<'a> {
 
 impl Work {
     fn list(&self, asked: &Arguments) -> Result<String, ToolError> {
-        let place = asked.path.as_deref().map_or(Ok(Place::top()), |path| self.root.place(path))?;
+        let place =
+            asked.path.as_deref().map_or(Ok(FilePath::top()), |path| self.root.place(path))?;
         let folder = self.root.look(&place)?;
         if folder.kind() != FileType::Directory {
             let shown = place.shown();
@@ -167,7 +168,7 @@ impl List<'_> {
         true
     }
 
-    fn told(self, place: &Place) -> String {
+    fn told(self, place: &FilePath) -> String {
         let mut said = self.said;
         if self.lines == 0 {
             said = match self.after {
@@ -206,7 +207,7 @@ fn line(
         FileType::Directory => format!("{:>10}  {written}/", "folder"),
         FileType::Symlink => {
             let leads = readlinkat(&folder.fd, name, Vec::new());
-            let leads = leads.map(|to| place::shown(&root::path_of(to.into_bytes())));
+            let leads = leads.map(|to| file_path::shown(&root::path_of(to.into_bytes())));
             format!("{:>10}  {written} -> {}", "link", leads.as_deref().unwrap_or("?"))
         }
         FileType::RegularFile => {

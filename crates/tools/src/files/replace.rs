@@ -18,9 +18,9 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use super::Work;
+use super::file_path::{self, FilePath};
 use super::guard;
 use super::leftovers;
-use super::place::{self, Place};
 use super::read::{WHOLE, all};
 use super::repository;
 use super::root::{self, Opened, told};
@@ -31,7 +31,7 @@ const PIECE: usize = 64 << 10;
 /// Where a file is to be written, and what is there.
 #[derive(Debug)]
 pub(super) struct Target {
-    place: Place,
+    place: FilePath,
     folder: Opened,
     /// Folders that are not there yet.
     missing: Vec<OsString>,
@@ -73,7 +73,7 @@ impl Work {
             return Err(ToolError::new(format!(
                 "{shown} leads over a link to a place of which somebody must be asked ({why}). \
                  Name it by its real path: {}.",
-                place::shown(&path)
+                file_path::shown(&path)
             )));
         }
         // Of what is guarded by its name a person was asked.
@@ -93,7 +93,7 @@ impl Work {
     }
 
     /// The folder at a place as far as it is there, and what is missing of it.
-    fn folder_of(&self, place: &Place) -> Result<(Opened, Vec<OsString>), ToolError> {
+    fn folder_of(&self, place: &FilePath) -> Result<(Opened, Vec<OsString>), ToolError> {
         let mut above = place.clone();
         let mut missing = Vec::new();
         loop {

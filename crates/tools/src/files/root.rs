@@ -18,9 +18,9 @@ use rustix::fs::{FileType, Mode, OFlags, Stat, fstat};
 use rustix::io::Errno;
 
 pub(super) use self::walk::Reach;
+use super::file_path::{self, FilePath};
 use super::hidden::Hidden;
 use super::local::Local;
-use super::place::{self, Place};
 
 /// The agent's folder, open.
 #[derive(Debug)]
@@ -118,20 +118,20 @@ impl Root {
     }
 
     /// The place that a model wrote.
-    pub(super) fn place(&self, written: &str) -> Result<Place, ToolError> {
-        Place::of(&self.named, written)
+    pub(super) fn place(&self, written: &str) -> Result<FilePath, ToolError> {
+        FilePath::of(&self.named, written)
     }
 
     /// Opens what is at a place to be looked at. Links that stay within are
     /// followed. It may be of any kind, and is not waited for.
-    pub(super) fn look(&self, place: &Place) -> Result<Opened, ToolError> {
+    pub(super) fn look(&self, place: &FilePath) -> Result<Opened, ToolError> {
         let opened = walk::beneath(self.folder.as_fd(), place.path(), LOOK, self.reach);
         let opened = opened.and_then(|fd| self.known(fd));
         opened.map_err(|error| told(place, error))?.ok_or_else(|| kept(place))
     }
 
     /// Opens a folder in which something shall be made or replaced.
-    pub(super) fn folder(&self, place: &Place) -> Result<Result<Opened, Errno>, ToolError> {
+    pub(super) fn folder(&self, place: &FilePath) -> Result<Result<Opened, Errno>, ToolError> {
         let flags = OFlags::DIRECTORY | LOOK;
         let opened = walk::beneath(self.folder.as_fd(), place.path(), flags, self.reach);
         match opened.and_then(|fd| self.known(fd)) {
@@ -253,7 +253,7 @@ pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
 }
 
 /// What a model is told of a place at which something went wrong.
-pub(super) fn told(place: &Place, error: Errno) -> ToolError {
+pub(super) fn told(place: &FilePath, error: Errno) -> ToolError {
     let shown = place.shown();
     ToolError::new(match error {
         // What leads out leads nowhere, whether a part of it is there or not.
@@ -277,8 +277,8 @@ pub(super) fn told(place: &Place, error: Errno) -> ToolError {
 }
 
 /// What a model is told of a place that it may not see.
-fn kept(place: &Place) -> ToolError {
-    ToolError::new(format!("{} is kept from agents.", place::shown(place.path())))
+fn kept(place: &FilePath) -> ToolError {
+    ToolError::new(format!("{} is kept from agents.", file_path::shown(place.path())))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ use serde::Deserialize;
 use self::found::Found;
 use self::matching::{Glob, Pattern};
 use self::walk::Walk;
-use super::place::Place;
+use super::file_path::FilePath;
 use super::root;
 use super::{Load, Shared, Work, within};
 
@@ -95,7 +95,8 @@ impl Work {
     fn search(&self, asked: &Arguments) -> Result<String, ToolError> {
         let pattern = Pattern::new(&asked.pattern, asked.case)?;
         let glob = asked.glob.as_deref().map(Glob::new).transpose()?;
-        let place = asked.path.as_deref().map_or(Ok(Place::top()), |path| self.root.place(path))?;
+        let place =
+            asked.path.as_deref().map_or(Ok(FilePath::top()), |path| self.root.place(path))?;
         let opened = self.root.look(&place)?;
         let show = match asked.files_only {
             true => Show::Name,
@@ -138,7 +139,7 @@ mod tests {
             let found = Found::new(Show::Lines(0));
             let until = Instant::now() + PATIENCE;
             let walk = Walk { work: &work, pattern: &pattern, glob: None, found: &found, until };
-            walk.folder(work.root.look(&Place::top()).unwrap());
+            walk.folder(work.root.look(&FilePath::top()).unwrap());
             found.searched.into_inner()
         };
         assert_eq!(search(None), 200);
@@ -148,7 +149,7 @@ mod tests {
         let work = Work { stop: Stop::default(), ..work };
         let until = Instant::now();
         let walk = Walk { work: &work, pattern: &pattern, glob: None, found: &found, until };
-        walk.folder(work.root.look(&Place::top()).unwrap());
-        assert!(found.told(&Place::top()).contains("It took too long"));
+        walk.folder(work.root.look(&FilePath::top()).unwrap());
+        assert!(found.told(&FilePath::top()).contains("It took too long"));
     }
 }

@@ -8,7 +8,7 @@ use offshoot_core::permissions::{Access, Action, Rule};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::place::Place;
+use super::file_path::FilePath;
 use super::read::{WHOLE, no_text};
 use super::text::{Content, count};
 use super::{Load, Shared, Work, diff, guard, within};
@@ -41,7 +41,7 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
 /// What a call wants that changes the file of this path.
 pub(super) fn wish(cx: &ToolContext, tool: &str, path: &str) -> Access {
     let wish = Access::new(tool, Action::Change);
-    let place = cx.folder().map(|folder| Place::of(folder, path));
+    let place = cx.folder().map(|folder| FilePath::of(folder, path));
     // A path that leads out is refused by the call.
     let why = place.and_then(Result::ok).and_then(|place| guard::why(place.path()));
     match why {
@@ -62,7 +62,7 @@ impl Work {
             )));
         }
         let mut target = self.target(path)?;
-        let shown = super::place::shown(&target.path);
+        let shown = super::file_path::shown(&target.path);
         let size = format!(
             "{}, {}",
             count(content.len() as u64, "byte"),

@@ -6,7 +6,7 @@ use offshoot_backends::Commands;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{bounds, told};
+use super::{bounds, report};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -36,7 +36,7 @@ async fn read(commands: Commands, cx: ToolContext, asked: Arguments) -> Result<O
     }
     let record = task.record().await?;
     let log = commands.log(record.id());
-    let total = told::written(&log, &record).await.map_err(|error| ToolError::of(&error))?;
+    let total = report::written(&log, &record).await.map_err(|error| ToolError::of(&error))?;
     let part = bounds::part(&log, asked.from, total).await;
     Ok(Output::text(part.map_err(|error| ToolError::of(&error))?))
 }

@@ -20,9 +20,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::environment::{Environment, Variables, cleaned, is_withheld};
-use super::ground::{Ground, Scratch};
 use super::line::Lasting;
-use super::{NAME, line, output, told};
+use super::workspace::{Scratch, Workspace};
+use super::{NAME, line, output, report};
 
 /// How long a call waits unless told.
 const USUAL: u64 = 120;
@@ -282,7 +282,7 @@ impl Inner {
         // In a box, so that a wait that follows does not keep room for it.
         let command = Box::pin(self.begin(&cx, asked)).await?;
         match wait {
-            None => Ok(told::begun(&command)),
+            None => Ok(report::begun(&command)),
             Some(span) => self.wait(&cx, &command, span).await,
         }
     }
@@ -298,7 +298,7 @@ impl Inner {
         let (scratch, agent) = (self.scratch.clone(), cx.task().id());
         let folder = asked.folder;
         let found = tokio::task::spawn_blocking(move || {
-            Ground::find(&root, folder.as_deref(), &scratch, agent)
+            Workspace::find(&root, folder.as_deref(), &scratch, agent)
         });
         let ground = found.await.map_err(|error| ToolError::of(&error))??;
         let command = Command::new("/bin/sh", &ground.folder)
@@ -356,9 +356,9 @@ impl Inner {
         Ok(match record.ended() {
             Some(_) => {
                 let withheld = self.withheld(cx.task().lineage().session);
-                Box::pin(told::ended(&self.commands, &record, &withheld)).await
+                Box::pin(report::ended(&self.commands, &record, &withheld)).await
             }
-            None => Box::pin(told::goes_on(&self.commands, &record, &why)).await,
+            None => Box::pin(report::goes_on(&self.commands, &record, &why)).await,
         })
     }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use offshoot_core::text;
 use parking_lot::Mutex;
 
+use super::super::file_path::FilePath;
 use super::super::name;
-use super::super::place::Place;
 use super::super::text::count;
 use super::Show;
 use super::matching::{Pattern, ends};
@@ -81,7 +81,7 @@ impl Found {
     }
 
     /// What a model is told.
-    pub(super) fn told(self, place: &Place) -> String {
+    pub(super) fn told(self, place: &FilePath) -> String {
         let Self { show, kept, lines, files, .. } = self;
         let (lines, files) = (lines.into_inner(), files.into_inner());
         let mut said = String::new();
@@ -249,7 +249,7 @@ mod tests {
         let found = Found::new(Show::Lines(around));
         let pattern = Pattern::new("x", Case::Smart).unwrap();
         found.search(&pattern, text.as_bytes(), || "f".into());
-        found.told(&Place::top())
+        found.told(&FilePath::top())
     }
 
     #[test]
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(kept.files.len(), 7);
         assert!(kept.files.contains_key(Path::new("00")));
         drop(kept);
-        let told = found.told(&Place::top());
+        let told = found.told(&FilePath::top());
         assert!(told.contains("[1500 lines in 50 files match in all; the first 200 are"), "{told}");
     }
 }

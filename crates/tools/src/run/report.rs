@@ -1,4 +1,4 @@
-//! What a model is told of a command.
+//! The results of commands, as text for the model.
 
 use std::io;
 
@@ -9,10 +9,10 @@ use offshoot_runtime::TaskRef;
 
 use super::bounds;
 
-/// How much of what a failure says is told.
+/// How many characters of a failure are shown.
 const SAID: usize = 2_000;
 
-/// What programs say that would have something typed.
+/// Texts of programs that wait for input.
 const WANTS: [&str; 12] = [
     "EOF",
     "end of file",

@@ -1,7 +1,7 @@
-//! What agents have read, so that nothing is replaced that they have not seen.
+//! The file versions that agents have read.
 //!
-//! It is kept in memory alone: after a restart an agent reads a file again
-//! before it changes it, and is told so.
+//! An agent replaces only a version that it has read. The versions are kept in memory:
+//! after a restart an agent reads a file again before it changes it.
 
 use std::collections::hash_map::RandomState;
 use std::collections::{HashMap, VecDeque};
@@ -11,14 +11,14 @@ use std::path::Path;
 use offshoot_core::TaskId;
 use parking_lot::Mutex;
 
-/// How many files are remembered, of all agents together. The oldest are
-/// forgotten first.
+/// How many files are remembered for all agents together. The oldest are forgotten
+/// first.
 const MOST: usize = 20_000;
 
-/// What agents have read.
+/// The file versions that agents have read.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// With keys that nobody outside of the process knows.
+pub(super) struct ReadVersions {
+    /// Its keys are secret to this process.
     hasher: RandomState,
     seen: Mutex<Seen>,
 }
@@ -29,12 +29,12 @@ struct Seen {
     order: VecDeque<(TaskId, u64)>,
 }
 
-/// What tells one content of a file from another.
+/// A digest and the length of a file's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Version(u64, u64);
 
-impl Known {
-    /// The version of a file that holds this.
+impl ReadVersions {
+    /// The version of a file with this content.
     pub(super) fn version(&self, content: &[u8]) -> Version {
         Version(self.hasher.hash_one(content), content.len() as u64)
     }
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten_first() {
-        let (known, agent) = (Known::default(), TaskId::from_bytes([7; 16]).unwrap());
+        let (known, agent) = (ReadVersions::default(), TaskId::from_bytes([7; 16]).unwrap());
         let version = known.version(b"text");
         assert_ne!(version, known.version(b"test"));
         let path = |number: usize| std::path::PathBuf::from(number.to_string());

@@ -1,4 +1,4 @@
-//! A child in the foreground: the call that sent it off returns its result.
+//! A child in the foreground: the call that spawned it returns its result.
 
 use std::pin::pin;
 
@@ -13,15 +13,15 @@ use crate::tool::{Output, ToolError};
 /// How much of a child's question is shown.
 const ASKED: usize = 4_000;
 
-/// A task whose end is waited for, and no more than that takes.
-pub(super) struct Awaited {
+/// A child whose end the call waits for, with the few things that the wait needs.
+pub(super) struct ForegroundChild {
     pub(super) cx: Context,
     pub(super) task: TaskRef,
-    /// How many Unicode scalars of its result are told.
+    /// How many Unicode scalars of its result are shown.
     pub(super) allowance: usize,
 }
 
-impl Awaited {
+impl ForegroundChild {
     /// Its result, unless it asks something or a message comes before.
     pub(super) async fn ends(&self) -> Result<Output, ToolError> {
         let Self { cx, task, allowance } = self;

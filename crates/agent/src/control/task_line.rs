@@ -1,4 +1,4 @@
-//! How tasks read to a model.
+//! One line about a task, as text for the model.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use offshoot_core::{Stamp, Task, text};
 use crate::brief::Brief;
 use crate::report::AgentReport;
 
-/// How much of what a task is for is shown in a list.
+/// How many characters of a purpose or a note are shown.
 const SHOWN: usize = 120;
 
 /// One line about a task.
@@ -28,7 +28,7 @@ pub(crate) fn line(task: &Task, now: Stamp) -> String {
     told.replace('\n', " ")
 }
 
-/// What an agent is for.
+/// The task text of an agent.
 fn purpose(task: &Task) -> Option<String> {
     Brief::of(task).map(|brief| brief.task)
 }

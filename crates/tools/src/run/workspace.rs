@@ -78,17 +78,17 @@ impl Scratch {
     }
 }
 
-/// Where a command runs.
+/// The directories of a command.
 #[derive(Debug)]
-pub(super) struct Ground {
-    /// Where it starts.
+pub(super) struct Workspace {
+    /// Its working directory.
     pub(super) folder: PathBuf,
-    /// Where it keeps what is temporary.
+    /// Its directory for temporary files.
     pub(super) scratch: PathBuf,
 }
 
-impl Ground {
-    /// Finds the place of a command of this agent. Blocks as files do.
+impl Workspace {
+    /// Finds the directories of a command of this agent. Blocks as file access does.
     pub(super) fn find(
         root: &Path,
         within: Option<&str>,

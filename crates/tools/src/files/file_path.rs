@@ -11,11 +11,11 @@ use super::name;
 /// A path as seen from the agent's folder. It says nothing of what is there: its
 /// `..` may lead out, and its names may be links.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FilePath {
     path: PathBuf,
 }
 
-impl Place {
+impl FilePath {
     /// The place that a model wrote. An absolute path is one within the folder.
     pub(super) fn of(folder: &Path, written: &str) -> Result<Self, ToolError> {
         let path = name::read(written);
@@ -99,9 +99,9 @@ mod tests {
 
     #[test]
     fn an_absolute_path_is_one_within_the_folder() {
-        let of = |written: &str| Place::of(Path::new("/home/me/work"), written);
+        let of = |written: &str| FilePath::of(Path::new("/home/me/work"), written);
         assert_eq!(of("/home/me/work/src/a.rs").unwrap(), of("src//./a.rs").unwrap());
-        assert_eq!(of("/home/me/work").unwrap(), Place::top());
+        assert_eq!(of("/home/me/work").unwrap(), FilePath::top());
         assert_eq!(of("").unwrap().shown(), ".");
         for out in ["/", "/etc/passwd", "/home/me/worker/a"] {
             assert!(of(out).unwrap_err().to_string().contains("outside"), "{out}");
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn what_leads_out_by_its_dots_is_known_before_anything_is_looked_at() {
-        let leads_out = |written| Place::of(Path::new("/w"), written).unwrap().leads_out();
+        let leads_out = |written| FilePath::of(Path::new("/w"), written).unwrap().leads_out();
         assert!(leads_out("q/../..") && leads_out("..") && leads_out("../w/a"));
         assert!(!leads_out("q/..") && !leads_out("a/b/../c") && !leads_out("."));
     }
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn only_what_has_a_name_is_a_file() {
         let split = |written: &str| {
-            let place = Place::of(Path::new("/w"), written).unwrap();
+            let place = FilePath::of(Path::new("/w"), written).unwrap();
             place.split().map(|(folder, name)| (folder.shown(), name.to_owned()))
         };
         assert_eq!(split("a/b"), Some(("a".to_owned(), "b".into())));
