@@ -1,4 +1,4 @@
-//! What an agent is asked to do, frozen when it is sent off.
+//! Briefs: the work of an agent, fixed when it is spawned.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -229,8 +229,8 @@ impl Brief {
         self
     }
 
-    /// What it and all that it sends off may spend. Then its model says how far
-    /// it has come, and it ends.
+    /// Sets the budget of the agent and its descendants. An agent that has used it gives its
+    /// last words and ends.
     #[must_use]
     pub fn budget(mut self, budget: Budget) -> Self {
         self.budget = budget.into();

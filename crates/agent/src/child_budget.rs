@@ -104,13 +104,13 @@ fn share_of(
         ));
     }
     let mut budget = asked;
-    // Of what nobody asked for it draws on what its owner has.
+    // Without a request it draws on its owner's budget.
     budget.tokens = asked.tokens.map(|asked| left.tokens.map_or(asked, |left| asked.min(left)));
     budget.money = asked.money.map(|asked| left.money.map_or(asked, |left| asked.min(left)));
     budget.steps = asked.steps.map(|asked| left.steps.map_or(asked, |left| asked.min(left)));
     budget.time = match bond {
         Bond::Owned => asked.time.map(|asked| left.time.map_or(asked, |left| asked.min(left))),
-        // Nobody stops it when its owner's time is over.
+        // It does not stop when its owner's time is over.
         Bond::Detached => asked.within(left).time,
     };
     let told = (Budget { time: asked.time.and(budget.time), ..budget } != asked).then(|| {

@@ -31,7 +31,7 @@ pub struct AgentReport {
     /// Why its model has not answered yet, if something went wrong.
     #[serde(alias = "hitch", skip_serializing_if = "Option::is_none")]
     pub model_delay: Option<ModelDelay>,
-    /// How many of those it sent off wait for answers that it has not given,
+    /// The number of its tasks that wait for answers that it has not given,
     /// though nothing goes on before.
     #[serde(skip_serializing_if = "is_zero")]
     pub unanswered: u64,

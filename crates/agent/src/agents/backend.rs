@@ -23,8 +23,8 @@ impl AgentBackend {
         Self { shared }
     }
 
-    /// What keeps an agent from its model here: a key that nobody has given, or
-    /// another address than the one where it began.
+    /// The reason why an agent cannot use its model here: a missing key, or another address
+    /// than the one it started with.
     pub fn missing(&self, task: &Task) -> Option<EndpointMismatch> {
         let brief: Brief = task.spec.input.decode().ok()?;
         match self.shared.model(&brief, task.spec.lineage.session) {
@@ -86,7 +86,7 @@ impl Backend for AgentBackend {
     }
 
     fn clear(&self, cx: &Context, why: ClearReason) -> BoxFuture<()> {
-        // Whoever takes it up again goes on where it stands.
+        // The next attempt continues in the same worktree.
         if why == ClearReason::Released {
             return Box::pin(std::future::ready(()));
         }

@@ -88,7 +88,7 @@ pub(crate) struct Compaction {
     pub(crate) start: u64,
     /// What all answers took until then, this one included.
     pub(crate) total: Usage,
-    /// How many turns had ended since somebody spoke to the agent.
+    /// The number of turns since the agent was last spoken to.
     #[serde(default)]
     pub(crate) turns: u32,
     /// The task that went on with the conversation, if it was another one.
@@ -181,7 +181,7 @@ struct ResultData {
     failed: bool,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     images: Vec<Image>,
-    /// For whoever looks; what is read back is a result.
+    /// The refusal, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     refused: Option<Box<CallRefusal>>,
     /// The tasks whose ends the text reports.

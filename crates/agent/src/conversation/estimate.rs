@@ -1,6 +1,6 @@
 //! How many tokens a model reads at the most, and how many it took at the least.
 //!
-//! Nobody knows before the call, since each provider cuts text in its own way. A
+//! The number is not known before the call, since each provider cuts text in its own way. A
 //! budget that holds needs a bound that none of them passes, and one that is not
 //! so far off that small budgets allow nothing. Words are cut into pieces of two
 //! letters or more, a space goes with the word behind it, and what is rare is cut

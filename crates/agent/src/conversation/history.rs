@@ -23,7 +23,7 @@ struct Part {
     from: u64,
     /// Where it ends.
     to: u64,
-    /// The last summary in it. Whoever shares the last turns alone does not
+    /// The last summary in it. A fork of the last turns alone does not
     /// share what sums up the others.
     summary: Option<Compaction>,
 }
