@@ -12,6 +12,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::text;
@@ -44,6 +45,9 @@ const SETTINGS: [&str; 7] = [
     "protocol.ext.allow=never",
 ];
 
+/// How often git is run while other git processes make worktrees of the same repository.
+pub(crate) const ATTEMPTS: u32 = 16;
+
 /// Why git failed.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -69,15 +73,24 @@ pub enum GitError {
     Confinement(#[from] ConfinementError),
 }
 
+impl GitError {
+    /// Whether git met a worktree whose files another git is writing. Git reads those of all
+    /// worktrees, and each is empty for a moment.
+    pub(crate) fn is_half_made_worktree(&self) -> bool {
+        let Self::Reported(text) = self else { return false };
+        text.starts_with("failed to read ") && text.contains("/worktrees/")
+    }
+}
+
 /// One run of git. Dropping its future kills git. The operations on worktrees set the time limit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Git {
     target: GitTarget,
     arguments: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     /// The worktree that it writes.
     writes: Option<PathBuf>,
-    confined: Option<ConfinedGit>,
+    confined: Option<Arc<ConfinedGit>>,
 }
 
 /// The repository that git runs on.
@@ -190,7 +203,7 @@ impl Git {
         let writable = self.writes.iter().flat_map(|tree| {
             self.target.repository().into_iter().chain([tree.as_path()]).map(Path::to_owned)
         });
-        self.confined = confinement.of(writable)?;
+        self.confined = confinement.of(writable)?.map(Arc::new);
         Ok(self)
     }
 
@@ -276,8 +289,20 @@ impl Git {
         Ok((child, group))
     }
 
-    /// Runs git to its end.
+    /// Runs git to its end, again if it met a worktree that another git was making. The run
+    /// must change nothing before it fails.
     pub(crate) async fn run(self) -> Result<GitOutput, GitError> {
+        for _ in 1..ATTEMPTS {
+            let output = self.clone().run_once().await?;
+            if output.success || !output.error().is_half_made_worktree() {
+                return Ok(output);
+            }
+        }
+        self.run_once().await
+    }
+
+    /// Runs git to its end.
+    pub(crate) async fn run_once(self) -> Result<GitOutput, GitError> {
         // Finding git and entering the directory may block.
         let started = blocking(move || self.start()).await.map_err(GitError::Start)?;
         let (mut child, mut group) = started?;

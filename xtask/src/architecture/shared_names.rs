@@ -28,6 +28,11 @@ pub(crate) const ALL: &[SharedName] = &[
         crates: &[],
         reason: "the error type of a crate, as usual in Rust",
     },
+    SharedName {
+        name: "Session",
+        crates: &["core", "runtime"],
+        reason: "the record of a session, and the handle to it",
+    },
     // Records of the core.
     wire_pair("Activity", &["client", "core"]),
     wire_pair("Block", &["client", "core"]),
@@ -36,10 +41,8 @@ pub(crate) const ALL: &[SharedName] = &[
     wire_pair("Outcome", &["client", "core"]),
     wire_pair("Progress", &["client", "core"]),
     wire_pair("Question", &["client", "core"]),
-    wire_pair("State", &["client", "core"]),
     wire_pair("Task", &["client", "core"]),
     // Values of the runtime.
-    wire_pair("Reason", &["client", "runtime"]),
     wire_pair("WaitEnd", &["client", "runtime"]),
     wire_pair("WaitResult", &["client", "runtime"]),
     // Values of commands.

@@ -11,10 +11,12 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Test, World, answers, heard, purpose};
 
+type BoardTools = Arc<[Arc<dyn Tool>]>;
+
 /// A source whose tools the test changes, for one session.
 #[derive(Clone, Debug)]
 struct Board {
-    tools: Arc<Mutex<Arc<[Arc<dyn Tool>]>>>,
+    tools: Arc<Mutex<BoardTools>>,
     session: Arc<Mutex<Option<SessionId>>>,
 }
 

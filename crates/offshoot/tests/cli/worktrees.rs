@@ -52,6 +52,7 @@ fn worktree(world: &World, task: &str) -> PathBuf {
         if let Some(path) = shown["progress"]["value"]["worktree"]["path"].as_str() {
             return path.into();
         }
+        assert!(shown["outcome"].is_null(), "{shown}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::blocking::blocking;
 use crate::error::WorktreeError;
-use crate::git::{Git, GitConfinement};
+use crate::git::{ATTEMPTS, Git, GitConfinement};
 
 use super::note::WorktreeSpec;
 use super::removal::exists;
@@ -10,6 +10,19 @@ use super::removal::exists;
 impl WorktreeSpec {
     /// Makes the worktree, and its branch unless the branch exists.
     pub(crate) async fn make(&self, confinement: &GitConfinement) -> Result<(), WorktreeError> {
+        for _ in 1..ATTEMPTS {
+            match self.add(confinement).await {
+                Err(WorktreeError::Git(error)) if error.is_half_made_worktree() => {
+                    tracing::debug!(%error, "git met a worktree that another process is making");
+                    self.discard().await?;
+                }
+                added => return added,
+            }
+        }
+        self.add(confinement).await
+    }
+
+    async fn add(&self, confinement: &GitConfinement) -> Result<(), WorktreeError> {
         let add = Git::of(&self.repository).args(["worktree", "add", "--quiet"]);
         // Made before, so that git need not write to the directory of all worktrees.
         std::fs::create_dir_all(&self.path).map_err(WorktreeError::disk(&self.path))?;
@@ -19,7 +32,7 @@ impl WorktreeSpec {
             Some(_) => add.args([path, self.branch.as_ref()]),
             None => add.args(["-b".as_ref(), self.branch.as_ref(), path, self.base.as_ref()]),
         };
-        add.filtering(confinement).await?.run().await?.succeeded()?;
+        add.filtering(confinement).await?.run_once().await?.succeeded()?;
         let tree = self.clone();
         let made = blocking(move || tree.make_directory()).await.flatten();
         made.map_err(WorktreeError::disk(&self.path))
