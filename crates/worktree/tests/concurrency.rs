@@ -1,5 +1,7 @@
 //! Worktrees of one repository that are made at the same time.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::Path;
 use std::process::Command;
 
