@@ -48,7 +48,7 @@ impl Effect {
 }
 
 /// The kind of access that the calls of a tool need. See
-/// [`Action`](offshoot_core::permissions::Action) for one call.
+/// [`Action`] for one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ActionClass {
     /// Reads files or tasks.
