@@ -45,7 +45,7 @@ pub(crate) use shared::AgentShared;
 pub use shared::Limits;
 pub use source::ToolSource;
 pub use survey::{survey, survey_hiding};
-pub(crate) use tool_cache::{PlaceTools, ToolCache, ToolShape};
+pub(crate) use tool_cache::{PositionTools, ToolCache, ToolShape};
 pub(crate) use tool_map::Dialects;
 pub use tool_map::{OfferedTools, ToolMap};
 pub(crate) use toolbox::Toolbox;

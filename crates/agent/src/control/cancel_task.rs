@@ -11,7 +11,7 @@ use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The handle or id of a task you sent off, or "self".
+    /// The handle or id of a task you spawned, or "self".
     task: String,
     /// Why; it is recorded.
     reason: Option<String>,
@@ -20,9 +20,9 @@ struct Arguments {
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &CANCEL_TASK,
-        "Asks a task you sent off, and everything it has sent off, to stop. Its end comes to you \
+        "Asks a task you spawned, and everything it has spawned, to stop. Its end comes to you \
          as a notice, and says whether it had finished before. With \"self\" you stop yourself \
-         and everything you have sent off.",
+         and everything you have spawned.",
         cancel,
     )
 }

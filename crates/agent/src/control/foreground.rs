@@ -1,4 +1,4 @@
-//! A child in the foreground: the call that spawned it returns its result.
+//! Foreground children: the call that spawns such a child returns its result.
 
 use std::pin::pin;
 
@@ -10,19 +10,23 @@ use crate::delivery::{self, steered};
 use crate::notice;
 use crate::tool::{Output, ToolError};
 
-/// How much of a child's question is shown.
+/// The most Unicode scalars of a child's question that the model reads.
 const ASKED: usize = 4_000;
 
-/// A child whose end the call waits for, with the few things that the wait needs.
+/// A child whose end the call waits for.
+///
+/// It holds only what the wait needs.
 pub(super) struct ForegroundChild {
     pub(super) cx: Context,
     pub(super) task: TaskRef,
-    /// How many Unicode scalars of its result are shown.
+    /// The most Unicode scalars of its result that the model reads.
     pub(super) allowance: usize,
 }
 
 impl ForegroundChild {
-    /// Its result, unless it asks something or a message comes before.
+    /// Waits for the result of the child.
+    ///
+    /// A question of the child or a message for the agent ends the wait.
     pub(super) async fn ends(&self) -> Result<Output, ToolError> {
         let Self { cx, task, allowance } = self;
         let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(cx)));
@@ -46,7 +50,8 @@ impl ForegroundChild {
         }
     }
 
-    /// The child cannot go on without an answer, which only a later call can give.
+    /// The output of a call whose child waits for an answer. Only a later call can
+    /// answer.
     async fn asks(&self, number: u32) -> Result<Output, ToolError> {
         let asked = delivery::question(&self.cx, self.task.id(), number).await?;
         let handle = self.task.handle();

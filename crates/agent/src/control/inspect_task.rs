@@ -1,4 +1,4 @@
-//! `inspect_task`: a look at one task.
+//! `inspect_task`: shows the state and the conversation of one task.
 
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ struct Arguments {
     result_from: Option<usize>,
 }
 
-/// How many blocks are shown at the most.
+/// The most blocks that one call shows.
 const MOST: usize = 50;
 
-/// How much of each block is shown.
+/// The most Unicode scalars of each block.
 const SHOWN: usize = 400;
 
-/// What part of what may be returned at once a result takes.
+/// The divisor of the output limit that gives the room for a result.
 const PART: usize = 4;
 
 pub(super) fn tool() -> impl Tool {
@@ -78,7 +78,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     })
 }
 
-/// A block on one line: its position, who did what, and its text.
+/// One line for a block: its position, its kind and its text.
 fn shown(block: &PeekBlock) -> String {
     let name = block.name.as_deref().unwrap_or("a tool");
     let text = block.text.as_deref().unwrap_or_default().replace('\n', " ");
@@ -104,7 +104,7 @@ fn shown(block: &PeekBlock) -> String {
     })
 }
 
-/// A part of the result of a task that has ended.
+/// Reads a part of the result of a task that has ended.
 async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output, ToolError> {
     let waited = task.wait().timeout(Duration::ZERO).await?;
     let Some(text) = result(&waited).await? else {
@@ -115,7 +115,7 @@ async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output
     Ok(Output::default().noting(part))
 }
 
-/// The whole result of a task that has ended.
+/// Reads the whole result of a task that has ended.
 pub async fn result(waited: &WaitResult) -> Result<Option<String>, ToolError> {
     Ok(match waited.outcome() {
         None => None,

@@ -7,7 +7,7 @@ use offshoot_core::{Stamp, Task, text};
 use crate::brief::Brief;
 use crate::report::AgentReport;
 
-/// How many characters of a purpose or a note are shown.
+/// The most characters of a purpose or a note.
 const SHOWN: usize = 120;
 
 /// One line about a task.

@@ -15,7 +15,7 @@ pub(crate) struct ToolCache(pub(crate) Arc<CachedTools>);
 #[derive(Debug)]
 pub(crate) struct CachedTools {
     /// For agents that have every tool of their place, by dialect and place.
-    pub(crate) whole: Box<[[OnceLock<PlaceTools>; 4]]>,
+    pub(crate) whole: Box<[[OnceLock<PositionTools>; 4]]>,
     /// For the others.
     pub(crate) shaped: Mutex<HashMap<ToolShape, Arc<Toolbox>>>,
 }
@@ -31,7 +31,7 @@ impl ToolCache {
 /// The difference between an agent's tools and all tools of its place.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ToolShape {
-    pub(crate) place: usize,
+    pub(crate) position: usize,
     /// The position of the dialect among the registered ones.
     pub(crate) dialect: usize,
     /// The tools that the agent is not offered.
@@ -42,7 +42,7 @@ pub(crate) struct ToolShape {
 
 /// The tools of a place, and the system prompt of an agent without its own.
 #[derive(Clone, Debug)]
-pub(crate) struct PlaceTools {
+pub(crate) struct PositionTools {
     pub(crate) tools: Arc<Toolbox>,
     pub(crate) system: Arc<str>,
 }
