@@ -1,4 +1,4 @@
-//! The profiles that an agent can choose from, in words for its model.
+//! The profiles that an agent can choose from, as text for its model.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,23 +11,24 @@ use crate::notice::envelope;
 use crate::profile::{Profile, ProfileTrust, is_name};
 use crate::tool::AgentShared;
 
-/// How many profiles are listed.
+/// The most profiles in the list.
 const LISTED: usize = 30;
 
-/// How many characters of what one is for.
+/// The most characters of a profile's description.
 const SHOWN: usize = 240;
 
 /// The profiles that an agent can choose from.
 #[derive(Debug, Default)]
 pub(in crate::control) struct Choice {
-    /// In words.
+    /// The list as text for the model.
     pub(in crate::control) words: String,
     pub(in crate::control) profiles: Vec<Arc<Profile>>,
 }
 
-/// The profiles that an agent can choose from, and the agents of other backends, each as
-/// a profile of its kind's name. They are read when the agent begins; which one a child
-/// gets is looked up when the agent asks for it.
+/// Reads the profiles that an agent can choose from.
+///
+/// An agent of another backend is a profile with the name of its kind. The list is read
+/// when the agent begins. The profile of a child is read when the agent spawns it.
 pub(in crate::control) async fn profiles(
     shared: &AgentShared,
     cx: &Context,
@@ -57,8 +58,9 @@ pub(in crate::control) async fn profiles(
     Choice { words: listed(profiles.iter().map(|profile| &**profile)), profiles }
 }
 
-/// What a project says of its profiles while nobody trusts it is told as what it
-/// says.
+/// The list as text for the model.
+///
+/// Text from an untrusted project is labelled as such.
 fn listed<'a>(profiles: impl Iterator<Item = &'a Profile>) -> String {
     let (mut own, mut project) = (String::new(), String::new());
     let mut left = LISTED;
