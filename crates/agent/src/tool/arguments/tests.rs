@@ -45,7 +45,7 @@ fn told(written: &str) -> String {
 }
 
 #[test]
-fn s11_1_what_is_wrong_is_told_by_field_and_what_belongs_there() {
+fn s11_1_an_error_names_the_field_and_the_expected_value() {
     for (written, said) in [
         (json!({"path": "x", "hurry": 1}), "there is no field \"hurry\"; the fields are \"path\","),
         (json!({}), "the field \"path\" is missing: a string"),
