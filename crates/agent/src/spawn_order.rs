@@ -19,7 +19,7 @@ struct State {
     changed: Notify,
 }
 
-/// The place of one call in the order.
+/// The position of one call in the order.
 #[derive(Clone, Debug)]
 pub(crate) struct SpawnTurn {
     order: SpawnOrder,
@@ -27,12 +27,12 @@ pub(crate) struct SpawnTurn {
 }
 
 impl SpawnOrder {
-    /// An order of the calls with these numbers.
+    /// Creates an order of the calls with these numbers.
     pub(crate) fn new(calls: Vec<usize>) -> Self {
         Self(Arc::new(State { open: Mutex::new(calls), changed: Notify::new() }))
     }
 
-    /// The place of the call with this number.
+    /// The position of the call with this number.
     pub(crate) fn turn(&self, number: usize) -> SpawnTurn {
         SpawnTurn { order: self.clone(), number }
     }
