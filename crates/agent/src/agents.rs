@@ -227,8 +227,8 @@ impl Agents {
         brief: Brief,
     ) -> Result<Brief, ProfileError> {
         let profile = self.0.profile(profile, brief.folder.as_deref())?;
-        let told = profile.configured(config)?;
-        Ok(profile.applied_to(brief).told(told))
+        let config_text = profile.configured(config)?;
+        Ok(profile.applied_to(brief).with_system_text(config_text))
     }
 
     /// The names of the fixed tools of all agents, as rules name them.

@@ -168,11 +168,11 @@ impl Brief {
     #[must_use]
     pub fn project(self, file: &Path, text: &str) -> Self {
         let file = file.to_string_lossy();
-        self.told(Some(envelope("project", &[("file", &file)], text)))
+        self.with_system_text(Some(envelope("project", &[("file", &file)], text)))
     }
 
     /// Appends this text to the system prompt.
-    pub(crate) fn told(mut self, more: Option<String>) -> Self {
+    pub(crate) fn with_system_text(mut self, more: Option<String>) -> Self {
         if let Some(more) = more {
             if !self.system.is_empty() {
                 self.system.push('\n');

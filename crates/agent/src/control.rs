@@ -216,7 +216,7 @@ pub(crate) async fn toolbox(
             // A provided tool keeps its name.
             let alias = shared.dialects.at(dialect).finish_alias();
             let alias = alias.filter(|alias| tools.find(alias.name).is_none());
-            Arc::new(tools.with(Arc::new(Finish::new(schema)?.called(alias))))
+            Arc::new(tools.with(Arc::new(Finish::new(schema)?.with_alias(alias))))
         }
     })
 }

@@ -62,7 +62,7 @@ impl Finish {
     }
 
     /// Uses the dialect's name for the tool if the schema fits that name.
-    pub(crate) fn called(mut self, alias: Option<&FinishAlias>) -> Self {
+    pub(crate) fn with_alias(mut self, alias: Option<&FinishAlias>) -> Self {
         if let Some(alias) = alias.filter(|alias| alias.fits(&self.validator)) {
             self.spec.name = alias.name.into();
         }

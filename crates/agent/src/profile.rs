@@ -69,7 +69,7 @@ pub enum ProfileTrust {
     Untrusted,
 }
 
-/// Where a profile comes from.
+/// The origin of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileOrigin {

@@ -365,7 +365,7 @@ impl ToolError {
 impl From<offshoot_runtime::Error> for ToolError {
     fn from(error: offshoot_runtime::Error) -> Self {
         match &error {
-            offshoot_runtime::Error::Cap(reached) => Self(cap::told(reached)),
+            offshoot_runtime::Error::Cap(reached) => Self(cap::cap_text(reached)),
             error => Self::of(error),
         }
     }

@@ -53,7 +53,7 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
 /// The effect of a cancel.
 #[derive(Debug)]
 pub struct CancelOutcome {
-    /// How many live tasks it asked to stop for the first time.
+    /// The number of live tasks that it asked to stop for the first time.
     pub reached: usize,
     /// The record of the task after it.
     pub record: Task,

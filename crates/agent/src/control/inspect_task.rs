@@ -69,7 +69,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     let peek = peek.await?;
     lines.push(format!("Its conversation has {} blocks; the last are:", peek.total));
     for block in peek.blocks {
-        lines.push(shown(&block));
+        lines.push(block_line(&block));
     }
     let output = Output::text(lines.join("\n"));
     Ok(match ended {
@@ -79,7 +79,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
 }
 
 /// One line for a block: its position, its kind and its text.
-fn shown(block: &PeekBlock) -> String {
+fn block_line(block: &PeekBlock) -> String {
     let name = block.name.as_deref().unwrap_or("a tool");
     let text = block.text.as_deref().unwrap_or_default().replace('\n', " ");
     let line = |what: &str| match text.trim() {

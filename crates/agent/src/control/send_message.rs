@@ -57,10 +57,10 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     };
     let mut lines = Vec::new();
     for receipt in receipts.iter() {
-        lines.push(format!("Queued for {}.", called(&cx, &asked.to, receipt.task).await));
+        lines.push(format!("Queued for {}.", recipient_name(&cx, &asked.to, receipt.task).await));
     }
     for no in receipts.refused() {
-        let task = called(&cx, &asked.to, no.task).await;
+        let task = recipient_name(&cx, &asked.to, no.task).await;
         lines.push(format!("Not sent to {task}: {}.", no.error));
     }
     if lines.is_empty() {
@@ -102,7 +102,7 @@ pub async fn send_message(
 /// The name of the recipient, for the output.
 ///
 /// The message is already sent, so a failed lookup falls back to the task's id.
-async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
+async fn recipient_name(cx: &ToolContext, to: &str, task: TaskId) -> String {
     if to.trim() == "parent" {
         return "the agent that spawned you".to_owned();
     }

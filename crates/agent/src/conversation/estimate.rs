@@ -265,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn s8_2_an_estimate_is_no_less_than_what_the_scripted_model_takes(
+        fn s8_2_an_estimate_is_at_least_the_usage_of_the_scripted_model(
             said in proptest::collection::vec(proptest::collection::vec(parts(), 0..4), 0..4),
         ) {
             let said: Vec<_> = said.into_iter().map(Message::assistant).collect();
@@ -273,7 +273,7 @@ mod tests {
         }
 
         #[test]
-        fn s8_2_an_estimate_of_a_whole_is_no_more_than_that_of_its_parts(
+        fn s8_2_an_estimate_of_a_whole_is_at_most_that_of_its_parts(
             one in "[a-z0-9 .ü]{0,40}", other in "[a-z0-9 .ü]{0,40}",
         ) {
             // So the sum of added parts is never less than the whole request.

@@ -45,7 +45,7 @@ fn misfit(
     error: &serde_json::Error,
     refuses: Refuses<'_>,
 ) -> ToolError {
-    let wrong: Vec<_> = wrong(written, schema, error, refuses)
+    let wrong: Vec<_> = errors(written, schema, error, refuses)
         .iter()
         .map(|wrong| text::cut(wrong, SHOWN).into_owned())
         .collect();
@@ -57,7 +57,7 @@ fn misfit(
 }
 
 /// The list of errors in arguments that do not fit.
-fn wrong(
+fn errors(
     written: &str,
     schema: &Value,
     error: &serde_json::Error,
@@ -127,7 +127,7 @@ fn misfit_text(misfit: &ValidationError<'_>, schema: &Value) -> String {
             format!(
                 "{} must be {wanted}, not {}{bound}",
                 named(&field_path),
-                shown(misfit.instance())
+                value_text(misfit.instance())
             )
         }
     }
@@ -284,7 +284,7 @@ fn named(field: &str) -> String {
 }
 
 /// The text for a value: the value itself if it is short, else its kind.
-fn shown(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
         value => match value.to_string() {

@@ -3,7 +3,7 @@
 use offshoot_core::{Cap, CapReached};
 
 /// The text about a reached cap: the limit, and what the model can do.
-pub(super) fn told(reached: &CapReached) -> String {
+pub(super) fn cap_text(reached: &CapReached) -> String {
     let CapReached { cap, limit, used } = reached;
     let way_out = match cap {
         Cap::Depth => "do it yourself",

@@ -35,7 +35,7 @@ pub struct Limits {
     pub tool_result: usize,
     /// The timeout of tools that are not marked long-running.
     pub tool_span: Duration,
-    /// How long a call waits for an approval. It is denied after that.
+    /// The longest wait for an approval. After it the call is denied.
     pub approval: Duration,
     /// The number of tries for each model answer.
     pub tries: u32,

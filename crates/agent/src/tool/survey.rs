@@ -102,7 +102,7 @@ async fn call(
     let counted = tokio::task::spawn_blocking(move || {
         let folder = within(&root, &asked.path)?;
         let hidden = Hidden::seen_from(&root, &hidden);
-        if hidden.holds(&folder) {
+        if hidden.contains(&folder) {
             return Err(ToolError::new(format!("{:?} is kept from agents.", asked.path)));
         }
         let mut count = Count { survey: Survey::default(), stopped: &stopped, hidden };
@@ -154,7 +154,7 @@ impl Hidden {
         Self(real.filter(|hidden| !root.starts_with(hidden)).collect())
     }
 
-    fn holds(&self, path: &Path) -> bool {
+    fn contains(&self, path: &Path) -> bool {
         self.0.iter().any(|hidden| path.starts_with(hidden))
     }
 }
@@ -221,7 +221,7 @@ impl Count<'_> {
             for (name, found) in entries {
                 self.check()?;
                 let path = next.join(&name);
-                if self.hidden.holds(&path) {
+                if self.hidden.contains(&path) {
                     continue;
                 }
                 let Ok(found) = found else {

@@ -44,8 +44,8 @@ pub(super) async fn brief(
                 None => found.map_err(|error| nothing(error.into()))?,
             };
             allowed(own, Some(&profile.name)).map_err(nothing)?;
-            let told = profile.configured(asked.config.as_ref()).map_err(nothing)?;
-            brief = profile.applied_to(brief).told(told);
+            let config_text = profile.configured(asked.config.as_ref()).map_err(nothing)?;
+            brief = profile.applied_to(brief).with_system_text(config_text);
         }
         None => {
             allowed(own, None).map_err(nothing)?;
