@@ -46,7 +46,7 @@ impl SpawnOrder {
 
 impl SpawnTurn {
     /// Waits until the calls before this one have spawned their agents.
-    pub(crate) async fn comes(&self) {
+    pub(crate) async fn wait(&self) {
         loop {
             let changed = self.order.0.changed.notified();
             if self.order.0.open.lock().iter().all(|call| *call >= self.number) {
@@ -56,8 +56,8 @@ impl SpawnTurn {
         }
     }
 
-    /// Lets the calls after this one go on.
-    pub(crate) fn passes(&self) {
+    /// Marks the call as done, so that the calls after it continue.
+    pub(crate) fn finish(&self) {
         self.order.finish(self.number);
     }
 }

@@ -187,7 +187,7 @@ impl ToolContext {
     ///
     /// Then this call can name them.
     pub async fn preceding_spawns(&self) {
-        self.turn.comes().await;
+        self.turn.wait().await;
     }
 
     /// Whether the inbox has a row that the agent reads before its next step.

@@ -41,7 +41,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let task = cx.cx.task(&asked.task).await?;
     let (handle, number) = (task.handle().to_owned(), asked.request);
     let question = request(&cx, &task, number).await?;

@@ -28,7 +28,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let own = asked.task.trim() == "self";
     let handle = if own { cx.cx.id().to_string() } else { asked.task.clone() };
     let task = cx.cx.task(&handle).await?;

@@ -27,14 +27,14 @@ impl ForegroundChild {
     /// Waits for the result of the child.
     ///
     /// A question of the child or a message for the agent ends the wait.
-    pub(super) async fn ends(&self) -> Result<Output, ToolError> {
+    pub(super) async fn wait(&self) -> Result<Output, ToolError> {
         let Self { cx, task, allowance } = self;
         let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(cx)));
         match select(wait, steered).await {
             Either::Left((waited, _)) => {
                 let waited = waited?;
                 if let Some(number) = waited.task.state.question() {
-                    return Box::pin(self.asks(number)).await;
+                    return Box::pin(self.question_output(number)).await;
                 }
                 Ok(match waited.is_ended() {
                     true => Output::default().telling(cx, &waited.task, *allowance),
@@ -52,7 +52,7 @@ impl ForegroundChild {
 
     /// The output of a call whose child waits for an answer. Only a later call can
     /// answer.
-    async fn asks(&self, number: u32) -> Result<Output, ToolError> {
+    async fn question_output(&self, number: u32) -> Result<Output, ToolError> {
         let asked = delivery::question(&self.cx, self.task.id(), number).await?;
         let handle = self.task.handle();
         if asked.as_ref().is_some_and(|asked| asked.wants == QuestionKind::Approval) {

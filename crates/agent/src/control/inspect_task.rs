@@ -47,7 +47,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let task = cx.cx.task(&asked.task).await?;
     let record = task.record().await?;
     if let Some(from) = asked.result_from {

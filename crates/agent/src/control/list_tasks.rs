@@ -31,7 +31,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn list(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let mut tasks = cx.cx.tasks().limit(PAGE);
     if !asked.all {
         tasks = tasks.live();

@@ -86,7 +86,7 @@ pub async fn send_message(
     (to, mode): (&str, DeliveryMode),
     text: &str,
 ) -> Result<SendOutcome, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     // An interrupt ends the task's current work, which includes its question.
     if !matches!(to.trim(), "parent" | "all") && mode != DeliveryMode::Interrupt {
         let task = cx.cx.task(to).await?;

@@ -147,7 +147,7 @@ fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Outpu
     async move {
         match begun.await? {
             SpawnCall::Done(output) => Ok(output),
-            SpawnCall::Waits(child) => child.ends().await,
+            SpawnCall::Waits(child) => child.wait().await,
         }
     }
 }
@@ -169,7 +169,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<SpawnCall, ToolError
         ));
     }
     let spawned = spawn_as_asked(&cx, asked).await;
-    cx.turn.passes();
+    cx.turn.finish();
     let (task, isolation, granted) = match spawned? {
         SpawnedAgent::New { task, isolation, budget_note } => (task, isolation, budget_note),
         SpawnedAgent::Existing(twin) if background => {
@@ -227,7 +227,7 @@ pub async fn spawn_agent(cx: &ToolContext, arguments: &Value) -> Result<SpawnedA
         Ok(asked) => spawn_as_asked(cx, asked).await,
         Err(error) => Err(error),
     };
-    cx.turn.passes();
+    cx.turn.finish();
     spawned
 }
 
@@ -236,7 +236,7 @@ async fn spawn_as_asked(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAge
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
     // Calls spawn one after another, so that each sees the agents spawned before it.
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let live = live(cx, &asked.task).await?;
     if let Some((child, isolation)) = live.itself {
         let task = cx.cx.task(&child.to_string()).await?;

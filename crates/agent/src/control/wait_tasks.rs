@@ -77,7 +77,7 @@ fn wait(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output
 }
 
 async fn prepare(cx: ToolContext, asked: Arguments) -> Result<TaskWait, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let tasks = find(&cx, asked.tasks).await?;
     let timeout = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
     Ok(TaskWait { any: asked.any, ..TaskWait::new(&cx, tasks, timeout) })
