@@ -1,11 +1,11 @@
-//! What an agent that waits keeps in memory beyond its task.
+//! Measures the memory that a waiting agent keeps beyond its task.
 //!
 //! ```text
 //! cargo run --release -p offshoot-agent --example parked [agents]
 //! ```
-//! An agent waits in each of the ways there are, and is compared with a plain
-//! task that does the same. This is a program by itself, because it counts what
-//! the whole of it has in use.
+//! An agent waits in each possible way, and is compared with a plain task that does the
+//! same. The measurement is a program of its own, because it counts the memory of the
+//! whole process.
 
 use std::alloc::System;
 use std::time::Duration;
@@ -26,7 +26,7 @@ static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How many bytes an agent that waits may take beyond its task.
+/// The most bytes of a waiting agent beyond its task.
 const BAR: i64 = 4 * 1_024;
 
 fn main() -> Outcomes<()> {
@@ -69,7 +69,7 @@ enum Way {
     Gate,
 }
 
-/// Who waits.
+/// The kind of task that waits.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     Plain,
@@ -77,7 +77,7 @@ enum Who {
 }
 
 impl Way {
-    /// What an agent is asked that shall wait in this way.
+    /// The task text of an agent that waits in this way.
     fn task(self) -> &'static str {
         match self {
             Self::Ended => "Send one off.",
@@ -88,8 +88,8 @@ impl Way {
         }
     }
 
-    /// How many tasks wait when one waits in this way: itself and those that it
-    /// waits for, or that have sent it off.
+    /// The number of waiting tasks for one that waits in this way: itself, and the tasks
+    /// that it waits for or that spawned it.
     fn tasks(self) -> u64 {
         match self {
             Self::Ended | Self::WaitTasks | Self::Ask => 2,
@@ -99,8 +99,9 @@ impl Way {
     }
 }
 
-/// The bytes that one of so many takes, in a runtime of their own: tables grow
-/// by doubling, and would make whoever comes last pay for it.
+/// The bytes of one of this many tasks, in a runtime of their own.
+///
+/// Tables grow by doubling. In a shared runtime the last measured task would pay for it.
 async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
     let sleeper = Kind::new("sleeper", |cx: Context, (): ()| async move {
         cx.receive(1).await?;
@@ -108,7 +109,7 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
     })
     .resumable();
     let waiter = Kind::new("waiter", move |cx: Context, brief: Brief| {
-        // Here, so that it keeps no brief while it waits.
+        // Outside of the future, so that the waiting task keeps no brief.
         let child = match way {
             Way::Foreground => sent(&brief, Way::Ended),
             _ => Ok(TaskRequest::new("sleeper", Payload::Null)),
@@ -125,7 +126,7 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
         Ok::<_, BodyError>(())
     })
     .resumable();
-    // Only who is sent off can ask.
+    // Only a spawned task can ask.
     let owner = Kind::new("owner", move |cx: Context, brief: Brief| async move {
         cx.spawn(match who {
             Who::Plain => TaskRequest::new("asker", Payload::Null),
@@ -137,7 +138,7 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
     })
     .resumable();
     let agents = Agents::with_model(Prompt::new()?).tool(send());
-    // Histories are on the disk.
+    // SQLite keeps histories on the disk, not in memory.
     let home = tempfile::tempdir()?;
     let builder = Runtime::builder(Sqlite::at(home.path())).kind(&sleeper).kind(&waiter);
     let builder = builder.kind(&asker).kind(&owner).backend(KIND, agents.backend());
@@ -149,20 +150,20 @@ async fn each(many: usize, way: Way, who: Who) -> Outcomes<i64> {
         (_, Who::Plain) => Ok(waiter.with(brief.clone())),
         (_, Who::Agent) => Ok(agents.request(&brief)?),
     };
-    // What is made once is there before anything is counted.
+    // The first session creates the shared state before the measurement.
     park(&runtime.session("first").await?, (10, way), request).await?;
     let bytes = park(&runtime.session("counted").await?, (many, way), request).await?;
     runtime.shutdown(Duration::from_secs(1)).await?;
     Ok(bytes)
 }
 
-/// An agent that waits in this way, for a body that sends it off.
+/// A request for an agent that waits in this way.
 fn sent(brief: &Brief, way: Way) -> Result<TaskRequest, BodyError> {
     let brief = Brief::new(brief.model.clone(), way.task());
     Ok(TaskRequest::new(KIND, Payload::encode(&brief)?))
 }
 
-/// The bytes that each of so many takes once all of them wait.
+/// The bytes of each of this many tasks once all of them wait.
 async fn park(
     session: &Session,
     (many, way): (usize, Way),
@@ -176,7 +177,7 @@ async fn park(
     while session.counts().await?.of(Phase::Waiting) < waiting {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    // Until the last report is written and conversations are let go of.
+    // By then the last report is written and conversations have left memory.
     tokio::time::sleep(Duration::from_secs(4)).await;
     Ok((in_use() - before) / i64::try_from(many)?)
 }
@@ -186,7 +187,7 @@ fn in_use() -> i64 {
     stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
 }
 
-/// A model that has its agent wait in the way that the task asks for.
+/// A model that makes its agent wait in the way that the task text requests.
 #[derive(Debug)]
 struct Prompt {
     name: ModelName,
@@ -252,7 +253,7 @@ fn calling(tool: &str, arguments: String) -> Part {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 struct Nothing {}
 
-/// A tool that sends off a task which never ends.
+/// A tool that spawns a task which never ends.
 fn send() -> impl offshoot_agent::Tool {
     async fn off(cx: ToolContext, _: Nothing) -> Result<String, ToolError> {
         let request = TaskRequest::new("sleeper", Payload::Null);

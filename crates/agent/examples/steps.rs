@@ -1,4 +1,4 @@
-//! What a step of an agent costs: the loop's own time, and what it writes.
+//! Measures the cost of an agent's step: the loop's own time, and the writes.
 //!
 //! ```text
 //! cargo run --release -p offshoot-agent --example steps [agents ...]
@@ -28,19 +28,19 @@ use tokio::task::JoinSet;
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How many steps an agent takes.
+/// The number of steps of an agent.
 const STEPS: usize = 20;
 
-/// How many threads work, as in the other measurements.
+/// The number of worker threads, as in the other measurements.
 const WORKERS: usize = 2;
 
-/// How often a time is taken; the median counts.
+/// The number of measurements of a time. The result is their median.
 const RUNS: usize = 3;
 
-/// How many steps the conversation has whose early and late steps are compared.
+/// The number of steps of the conversation whose early and late steps are compared.
 const LONG: usize = 120;
 
-/// How long a store may take to close.
+/// The time limit for closing a store.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn main() -> Outcomes<()> {
@@ -58,7 +58,7 @@ fn main() -> Outcomes<()> {
 async fn measure(sizes: Vec<usize>) -> Outcomes<()> {
     println!("| what | measured | must be | |\n|---|---|---|---|");
     for agents in sizes {
-        // The bars are set for a thousand agents.
+        // The bars hold for a thousand agents.
         let bar = |micros| if agents <= 1_000 { Some(micros) } else { None };
         let memory = median(Medium::Memory, agents).await?;
         told_time(&format!("a step, {agents} agents, memory"), memory, bar(30));
@@ -76,14 +76,14 @@ async fn measure(sizes: Vec<usize>) -> Outcomes<()> {
     Ok(())
 }
 
-/// Where records are.
+/// The medium of the store.
 #[derive(Clone, Copy, Debug)]
 enum Medium {
     Memory,
     Disk,
 }
 
-/// The time for each step of so many agents, in the middle of some.
+/// The median time for each step of this many agents.
 async fn median(medium: Medium, agents: usize) -> Outcomes<Duration> {
     let mut all = Vec::new();
     for _ in 0..RUNS {
@@ -112,7 +112,7 @@ fn row(what: &str, measured: &str, must: &str, holds: Option<bool>) {
     println!("| {what} | {measured} | {must} | {verdict} |");
 }
 
-/// The time for each step of so many agents, all at work at once.
+/// The time for each step of this many agents that run at once.
 async fn crowd(store: impl OpenStore, many: usize) -> Outcomes<Duration> {
     let agents = Agents::with_model(Prompt::new(STEPS, |_| {})).tool(look());
     let runtime = Runtime::builder(store).backend(KIND, agents.backend()).open().await?;
@@ -138,33 +138,34 @@ async fn crowd(store: impl OpenStore, many: usize) -> Outcomes<Duration> {
     Ok(took / u32::try_from(many * STEPS)?)
 }
 
-/// What a step writes.
+/// The writes of a step.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wrote {
-    /// Rows: a block, a record, a row of an inbox.
+    /// The rows: blocks, records and rows of an inbox.
     rows: u64,
-    /// Their contents.
+    /// The bytes of the rows.
     bytes: u64,
-    /// What the process has handed to the system for its files.
+    /// The bytes that the process has written to files.
     files: u64,
 }
 
-/// What the fifth and the hundredth step of a conversation on the disk write.
-/// Of several conversations the median counts, because now and then a write
-/// brings the log into the database.
+/// The writes of the fifth and the hundredth step of a conversation on the disk.
+///
+/// The result is the median of several conversations, because some writes checkpoint the
+/// log into the database.
 async fn conversation(home: &Path) -> Outcomes<[Wrote; 2]> {
-    let counts = Arc::new(Counts::default());
+    let totals = Arc::new(WriteTotals::default());
     let seen: Arc<Mutex<Vec<(usize, Wrote)>>> = Arc::default();
-    let (told, counted) = (seen.clone(), counts.clone());
+    let (steps, written) = (seen.clone(), totals.clone());
     let model = Prompt::new(LONG, move |step| {
-        if let Ok(mut told) = told.lock() {
-            told.push((step, counted.now()));
+        if let Ok(mut steps) = steps.lock() {
+            steps.push((step, written.now()));
         }
     });
     let limits = Limits { steps: 2 * LONG as u64, ..Limits::default() };
     let agents = Agents::with_model(model).tool(look()).limits(limits);
     let inner = Sqlite::at(home).open_store().await?;
-    let store: Arc<dyn Store> = Arc::new(Counting { inner, counts });
+    let store: Arc<dyn Store> = Arc::new(Counting { inner, totals });
     let runtime = Runtime::builder(store.clone());
     let runtime = runtime.backend(KIND, agents.backend()).open().await?;
     let session = runtime.session("main").await?;
@@ -194,18 +195,19 @@ async fn conversation(home: &Path) -> Outcomes<[Wrote; 2]> {
     Ok([step(5), step(100)])
 }
 
-/// An empty folder beside this executable: where temporary files usually are an
-/// fsync may cost nothing.
+/// An empty directory beside this executable.
+///
+/// In the usual directory for temporary files an fsync may cost nothing.
 fn fresh() -> Outcomes<tempfile::TempDir> {
     let here = std::env::current_exe()?;
     let beside = here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     Ok(tempfile::Builder::new().prefix("offshoot-steps-").tempdir_in(beside)?)
 }
 
-/// What agents answer in the end.
+/// The final answer of the agents.
 const ANSWER: &str = "There is nothing but a figure.";
 
-/// A model that answers at once: it calls the tool until its last step.
+/// A model that answers at once and calls the tool until its last step.
 struct Prompt {
     name: ModelName,
     steps: usize,
@@ -219,7 +221,7 @@ impl std::fmt::Debug for Prompt {
 }
 
 impl Prompt {
-    /// It takes so many steps, and tells which it is asked for.
+    /// Creates a model for this many steps. It reports each step to `asked`.
     fn new(steps: usize, asked: impl Fn(usize) + Send + Sync + 'static) -> Self {
         let name = ModelName::new(offshoot_models::Provider::Scripted, "model");
         let name = name.unwrap_or_else(|_| unreachable!("a valid name"));
@@ -237,7 +239,7 @@ impl Model for Prompt {
     }
 
     fn call(&self, call: Call) -> AnswerStream {
-        // A question and an answer for each step before.
+        // Each earlier step has a question and an answer.
         let step = call.messages.len() / 2 + 1;
         (self.asked)(step);
         let usage = Usage { input: 10 * step as u64, output: 10, ..Usage::default() };
@@ -257,27 +259,27 @@ impl Model for Prompt {
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct Place {
+struct LookArguments {
     /// Where to look.
     at: u64,
 }
 
 /// A tool that only reads.
 fn look() -> impl offshoot_agent::Tool {
-    async fn at(_cx: ToolContext, place: Place) -> Result<String, ToolError> {
-        Ok(format!("There is a {}.", place.at))
+    async fn at(_cx: ToolContext, arguments: LookArguments) -> Result<String, ToolError> {
+        Ok(format!("There is a {}.", arguments.at))
     }
     Function::new("look", "Looks at a place.", at).read_only()
 }
 
-/// What was written so far.
+/// The totals of all writes so far.
 #[derive(Debug, Default)]
-struct Counts {
+struct WriteTotals {
     rows: AtomicU64,
     bytes: AtomicU64,
 }
 
-impl Counts {
+impl WriteTotals {
     fn now(&self) -> Wrote {
         let (rows, bytes) = (&self.rows, &self.bytes);
         Wrote {
@@ -288,17 +290,17 @@ impl Counts {
     }
 }
 
-/// The bytes that this process has written, where the system tells.
+/// The bytes that this process has written, if the system reports them.
 fn written() -> Option<u64> {
-    let told = std::fs::read_to_string("/proc/self/io").ok()?;
-    told.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
+    let counters = std::fs::read_to_string("/proc/self/io").ok()?;
+    counters.lines().find_map(|line| line.strip_prefix("wchar: "))?.parse().ok()
 }
 
 /// A store that counts what another one writes.
 #[derive(Debug)]
 struct Counting {
     inner: Arc<dyn Store>,
-    counts: Arc<Counts>,
+    totals: Arc<WriteTotals>,
 }
 
 impl StoreWrapper for Counting {
@@ -318,8 +320,8 @@ impl StoreWrapper for Counting {
                 }
                 write => (1, format!("{write:?}").len() as u64),
             };
-            self.counts.rows.fetch_add(rows, Ordering::Relaxed);
-            self.counts.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.totals.rows.fetch_add(rows, Ordering::Relaxed);
+            self.totals.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
         self.inner.commit(batch)
     }

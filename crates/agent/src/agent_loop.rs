@@ -41,7 +41,7 @@ use crate::tool::Toolbox;
 use self::payment::open_ledger;
 use self::tool_runner::without_output;
 
-/// How long a waiting agent keeps its conversation in memory.
+/// The time for which a waiting agent keeps its conversation in memory.
 ///
 /// A conversation may be large, and reading it again costs less than keeping it
 /// for longer.

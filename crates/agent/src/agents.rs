@@ -1,4 +1,4 @@
-//! What all agents of a process share, and how they become a kind of task.
+//! The shared state of all agents of a process, and their kind of task.
 
 mod backend;
 
@@ -29,18 +29,18 @@ pub use self::backend::AgentBackend;
 /// The error for a brief that no agent can follow.
 #[derive(Debug, thiserror::Error)]
 pub enum BriefError {
-    /// It cannot be encoded.
+    /// The brief cannot be encoded.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// Its dialect is not registered.
+    /// The dialect is not registered.
     #[error(transparent)]
     UnknownDialect(#[from] UnknownDialect),
-    /// It limits money, and the price of its model is not known.
+    /// The brief limits money, and the price of its model is unknown.
     #[error(transparent)]
     UnknownPrice(#[from] UnknownPrice),
 }
 
-/// What all agents of a process share. Cheap to clone.
+/// The shared state of all agents of a process. It is cheap to clone.
 ///
 /// Register [`Agents::backend`] for [`KIND`] when a runtime opens, and spawn
 /// [`Agents::request`]s.
@@ -48,7 +48,7 @@ pub enum BriefError {
 pub struct Agents(pub(crate) Arc<AgentShared>);
 
 impl Agents {
-    /// Agents that find their models here, without tools of their own yet.
+    /// Creates agents that find their models in this source and have only built-in tools.
     pub fn new(models: impl ModelSource) -> Self {
         Self(Arc::new(AgentShared {
             models: Arc::new(models),
@@ -67,12 +67,12 @@ impl Agents {
         }))
     }
 
-    /// Agents that all have this model.
+    /// Creates agents that all use this model.
     pub fn with_model(model: impl Model) -> Self {
         Self::new(SingleModel { model: Arc::new(model), gate: Gate::default() })
     }
 
-    /// With this tool, too. Of two that have the same name the first stays.
+    /// Adds a tool. Of two tools with the same name the first one stays.
     #[must_use]
     pub fn tool(self, tool: impl Tool) -> Self {
         self.change(|shared| {
@@ -81,13 +81,13 @@ impl Agents {
         })
     }
 
-    /// With the tools of this source, too. See [`ToolSource`].
+    /// Adds a source of tools. See [`ToolSource`].
     #[must_use]
     pub fn tool_source(self, source: impl ToolSource) -> Self {
         self.change(|shared| shared.tool_sources.push(Arc::new(source)))
     }
 
-    /// With these dialects. Of two that have the same name the last stays.
+    /// Adds dialects. Of two dialects with the same name the last one stays.
     #[must_use]
     pub fn dialects(self, maps: impl IntoIterator<Item = Arc<dyn ToolMap>>) -> Self {
         self.change(|shared| {
@@ -96,7 +96,7 @@ impl Agents {
         })
     }
 
-    /// With these profiles to choose from.
+    /// Sets the source of profiles.
     #[must_use]
     pub fn profiles(self, profiles: impl ProfileSource) -> Self {
         self.change(|shared| {
@@ -112,31 +112,33 @@ impl Agents {
         self.change(|shared| shared.grants = StandingGrants::new(grants))
     }
 
-    /// With these limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         self.change(|shared| shared.limits = limits)
     }
 
-    /// With these prices.
+    /// Sets the prices of models.
     #[must_use]
     pub fn prices(self, prices: Prices) -> Self {
         self.change(|shared| shared.prices = prices)
     }
 
-    /// With this folder for the worktrees of agents that are isolated; without
-    /// one, nobody can be. It must be outside the repositories, and no other
-    /// process may use it. It is made when it is needed; what is kept in it is
-    /// somebody's work.
+    /// Sets the directory for the worktrees of isolated agents.
+    ///
+    /// Without one, no agent can be isolated. The directory must be outside the
+    /// repositories, and no other process may use it. It is created when it is first
+    /// needed. The worktrees in it can contain unmerged work.
     #[must_use]
     pub fn worktrees(self, folder: impl Into<PathBuf>) -> Self {
         self.change(|shared| shared.worktrees = Some(Worktrees::at(folder.into())))
     }
 
-    /// With this time limit for each operation of git on a worktree: to find the
-    /// repository, to make, to measure, to remove. [`GIT_LIMIT`](crate::GIT_LIMIT)
-    /// unless set. An operation that takes longer is stopped, and the worktree is kept.
-    /// Set the directory for worktrees before.
+    /// Sets the time limit of each git operation on a worktree: to find the repository,
+    /// and to create, measure or remove the worktree.
+    ///
+    /// The default is [`GIT_LIMIT`](crate::GIT_LIMIT). An operation that takes longer is
+    /// stopped, and the worktree is kept. Set the directory for worktrees first.
     #[must_use]
     pub fn git_limit(self, limit: Duration) -> Self {
         self.change(|shared| {
@@ -144,9 +146,11 @@ impl Agents {
         })
     }
 
-    /// Confines the git of worktrees where it may run programs that others chose,
-    /// such as filters: it sees nothing of these paths, and writes to repositories
-    /// and worktrees alone. Say the worktrees' folder before.
+    /// Confines git on worktrees where a repository can make it run programs, such as
+    /// filters.
+    ///
+    /// Confined git cannot see these paths, and writes only to repositories and
+    /// worktrees. Set the directory for worktrees first.
     #[must_use]
     pub fn confined(self, helper: Helper, hidden: Vec<PathBuf>) -> Self {
         self.change(|shared| {
@@ -160,8 +164,8 @@ impl Agents {
         Self(Arc::new(shared))
     }
 
-    /// Removes the worktrees of ended agents where nothing would be lost, and returns how many.
-    /// `state_of` returns the state of a task.
+    /// Removes the worktrees of ended agents that contain no work, and returns their
+    /// number. `state_of` returns the state of a task.
     ///
     /// Call it after recovery, and from time to time.
     pub async fn sweep_worktrees<F, S>(&self, state_of: F) -> std::io::Result<usize>
@@ -189,14 +193,15 @@ impl Agents {
         Ok(Some(usage))
     }
 
-    /// What executes agents, to be registered for [`KIND`].
+    /// The backend that executes agents. Register it for [`KIND`].
     pub fn backend(&self) -> AgentBackend {
         AgentBackend::new(self.0.clone())
     }
 
-    /// A request for an agent that does this. It keeps to the address where its
-    /// provider is now, unless the brief says another. A limit on money is refused
-    /// where nobody knows what its model costs.
+    /// A request for an agent with this brief.
+    ///
+    /// The agent always calls the current address of its provider, unless the brief
+    /// names another one. A limit on money needs a known price of the model.
     pub fn request(&self, brief: &Brief) -> Result<TaskRequest, BriefError> {
         if brief.budget.money.is_some() || brief.pools.iter().any(BudgetPool::limits_money) {
             let known = self.0.prices.of(&brief.model).is_some();
@@ -211,8 +216,10 @@ impl Agents {
         Ok(TaskRequest::new(KIND, payload))
     }
 
-    /// The same brief for an agent of the profile of this name, which is looked for
-    /// from the brief's folder. It reads files, and so may block.
+    /// The same brief for an agent of the profile of this name.
+    ///
+    /// The profile is looked up from the brief's working directory. The call reads
+    /// files and may block.
     pub fn brief_of(
         &self,
         profile: &str,
@@ -220,17 +227,18 @@ impl Agents {
         brief: Brief,
     ) -> Result<Brief, ProfileError> {
         let profile = self.0.profile(profile, brief.folder.as_deref())?;
-        let told = profile.configured(config)?;
-        Ok(profile.applied_to(brief).told(told))
+        let config_text = profile.configured(config)?;
+        Ok(profile.applied_to(brief).with_system_text(config_text))
     }
 
-    /// The names of the tools that all agents can have, as rules name them: not those of
-    /// tool sources, which depend on the session.
+    /// The names of the fixed tools of all agents, as rules name them.
+    ///
+    /// The tools of tool sources depend on the session and are not included.
     pub fn tools(&self) -> impl Iterator<Item = Arc<str>> + use<> {
         crate::control::known(&self.0)
     }
 
-    /// What agents say at the moment.
+    /// The deltas of all running agents.
     pub fn deltas(&self) -> &Deltas {
         &self.0.deltas
     }

@@ -14,8 +14,9 @@ use crate::budget::{Budget, BudgetPool};
 use crate::dialect::DialectName;
 use crate::notice::envelope;
 
-/// What an agent is asked to do. It is stored with the task, so an attempt that
-/// comes later follows the same.
+/// The work of an agent.
+///
+/// A brief is stored with its task, so each attempt follows the same brief.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Brief {
     /// The task, as a text for the model.
@@ -72,33 +73,35 @@ pub struct Brief {
     pub pools: Vec<BudgetPool>,
 }
 
-/// What an agent knows of its owner's conversation.
+/// The part of its owner's conversation that an agent knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BriefContext {
     /// Nothing.
     #[default]
     Fresh,
-    /// A part of it.
+    /// A range of its blocks.
     Fork {
-        /// Where the part begins: 0 for all of it.
+        /// The first block of the range; 0 for the whole conversation.
         #[serde(default)]
         from: u64,
-        /// The block before which it ends.
+        /// The block before which the range ends.
         blocks: u64,
     },
 }
 
-/// Whether an agent works in its folder itself.
+/// The isolation of an agent's files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// It does.
+    /// The agent works in its working directory itself.
     #[default]
     None,
-    /// It works in a git worktree of its own, at the same place within it. What is
-    /// not committed is not there. The worktree is removed when the agent ends and
-    /// has left nothing in it; else it is kept, and the agent's report names it.
+    /// The agent works in its own git worktree, at the same path within it.
+    ///
+    /// Changes that are not committed are not in the worktree. When the agent ends, a
+    /// worktree without changes or commits is removed. Otherwise it is kept, and the
+    /// agent's report names it.
     Worktree,
 }
 
@@ -122,7 +125,7 @@ impl Brief {
         is_agent.then(|| task.spec.input.decode().ok()).flatten()
     }
 
-    /// Has this model do this.
+    /// Creates a brief for this model and this task.
     pub fn new(model: ModelName, task: impl Into<String>) -> Self {
         Self {
             task: task.into(),
@@ -145,30 +148,31 @@ impl Brief {
         }
     }
 
-    /// Where the model's provider is asked, and nowhere else.
+    /// Sets the provider address. The agent always calls this address.
     #[must_use]
     pub fn endpoint(mut self, endpoint: Endpoint) -> Self {
         self.endpoint = Some(endpoint);
         self
     }
 
-    /// How it shall behave.
+    /// Sets the system prompt.
     #[must_use]
     pub fn system(mut self, system: impl Into<String>) -> Self {
         self.system = system.into();
         self
     }
 
-    /// With what a file of the project says to all agents that work in it. It is
-    /// told as what the project says, and not the person.
+    /// Adds the text of a project's file to the system prompt.
+    ///
+    /// The text is labelled as the project's, because it does not come from the person.
     #[must_use]
     pub fn project(self, file: &Path, text: &str) -> Self {
         let file = file.to_string_lossy();
-        self.told(Some(envelope("project", &[("file", &file)], text)))
+        self.with_system_text(Some(envelope("project", &[("file", &file)], text)))
     }
 
-    /// With this after how it shall behave, if anything.
-    pub(crate) fn told(mut self, more: Option<String>) -> Self {
+    /// Appends this text to the system prompt.
+    pub(crate) fn with_system_text(mut self, more: Option<String>) -> Self {
         if let Some(more) = more {
             if !self.system.is_empty() {
                 self.system.push('\n');
@@ -178,29 +182,30 @@ impl Brief {
         self
     }
 
-    /// The folder in which it works.
+    /// Sets the working directory.
     #[must_use]
     pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.folder = Some(folder.into());
         self
     }
 
-    /// Whether it works in that folder itself. Where worktrees are put says
-    /// [`Agents::worktrees`](crate::Agents::worktrees).
+    /// Sets the isolation.
+    ///
+    /// [`Agents::worktrees`](crate::Agents::worktrees) sets the directory for worktrees.
     #[must_use]
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
         self
     }
 
-    /// What its result must look like, as a JSON Schema.
+    /// Sets the JSON Schema of the result.
     #[must_use]
     pub fn result_schema(mut self, schema: Value) -> Self {
         self.result_schema = Some(Box::new(schema));
         self
     }
 
-    /// What it may do.
+    /// Sets the permissions.
     #[must_use]
     pub fn authority(mut self, authority: Permissions) -> Self {
         self.authority = Some(Arc::new(authority));
@@ -214,14 +219,14 @@ impl Brief {
         self
     }
 
-    /// How many answers its model may give.
+    /// Sets the most answers of the model.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.steps = Some(steps);
         self
     }
 
-    /// How long it may take. Then its model says how far it has come, and it
+    /// Sets the time limit. At the limit the model gives its last words, and the agent
     /// ends.
     #[must_use]
     pub fn time(mut self, time: Duration) -> Self {

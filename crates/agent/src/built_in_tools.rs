@@ -24,21 +24,22 @@ pub struct BuiltInTool {
     pub profiles: &'static [&'static str],
 }
 
-/// What a call of a tool does to the world, and so whether it may be repeated
-/// after a crash.
+/// The effect of a call outside of the conversation.
+///
+/// It decides whether a call may be repeated after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// The call changes nothing.
     ReadOnly,
-    /// The same however often it is repeated.
+    /// A repeated call has no further effect.
     Idempotent,
-    /// Something each time. It is never repeated: if it is not known whether it
-    /// was done, the model is told so.
+    /// Each call has an effect of its own, so it is never repeated. If it is unknown
+    /// whether a call took effect, the model is told so.
     Lasting,
 }
 
 impl Effect {
-    /// What a call of a tool does that says no more.
+    /// The action of a call with this effect, if the tool does not name one.
     pub(crate) fn deed(self) -> Action {
         match self {
             Self::ReadOnly => Action::Read,

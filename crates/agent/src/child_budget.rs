@@ -15,8 +15,9 @@ use crate::tool::{ToolContext, ToolError};
 pub(crate) struct ChildBudget {
     budget: Budget,
     pools: Vec<BudgetPool>,
-    /// The remark for its owner.
-    told: Option<String>,
+    /// The note for its owner.
+    #[serde(rename = "told")]
+    note: Option<String>,
 }
 
 /// Whether a spawned agent ends with its parent.
@@ -72,10 +73,10 @@ impl ChildBudget {
         found.map_err(ToolError::new)
     }
 
-    /// Has a brief say it; what its owner is told of it.
+    /// Writes the budget into a brief. Returns the note for its owner.
     pub(crate) fn enter(self, brief: &mut Brief) -> Option<String> {
         (brief.budget, brief.pools) = (self.budget.into(), self.pools);
-        self.told
+        self.note
     }
 }
 
@@ -89,7 +90,7 @@ fn just(resource: Resource, amount: u64) -> Budget {
     budget
 }
 
-/// What is granted of what was asked, where so much is left.
+/// The budget that is granted of a request, if this much is left.
 fn share_of(
     (asked, left): (Budget, Budget),
     pools: Vec<BudgetPool>,
@@ -99,24 +100,24 @@ fn share_of(
         || left.time == Some(Duration::ZERO)
     {
         return Err(format!(
-            "Nothing was started: nothing is left of the budget that you and all that you send \
-             off have ({left}). Do what is left yourself, and come to the end."
+            "Nothing was started: nothing is left of the budget that you and all that you \
+             spawn have ({left}). Do what is left yourself, and come to the end."
         ));
     }
     let mut budget = asked;
-    // Without a request it draws on its owner's budget.
+    // Without a request the child draws on its owner's budget.
     budget.tokens = asked.tokens.map(|asked| left.tokens.map_or(asked, |left| asked.min(left)));
     budget.money = asked.money.map(|asked| left.money.map_or(asked, |left| asked.min(left)));
     budget.steps = asked.steps.map(|asked| left.steps.map_or(asked, |left| asked.min(left)));
     budget.time = match bond {
         Bond::Owned => asked.time.map(|asked| left.time.map_or(asked, |left| asked.min(left))),
-        // It does not stop when its owner's time is over.
+        // A detached child continues when its owner's time is over.
         Bond::Detached => asked.within(left).time,
     };
-    let told = (Budget { time: asked.time.and(budget.time), ..budget } != asked).then(|| {
+    let note = (Budget { time: asked.time.and(budget.time), ..budget } != asked).then(|| {
         format!("It was to have {asked} and gets {budget}: no more is left of what you may spend.")
     });
-    Ok(ChildBudget { budget, pools, told })
+    Ok(ChildBudget { budget, pools, note })
 }
 
 #[cfg(test)]
@@ -132,20 +133,20 @@ mod tests {
     }
 
     #[test]
-    fn s8_2_whoever_is_sent_off_gets_no_more_than_is_left_and_its_owner_is_told() {
+    fn s8_2_a_child_gets_no_more_than_is_left_and_its_owner_gets_a_note() {
         let all = granted("1k tokens, 1m", "2k tokens, 5m", Bond::Owned).unwrap();
-        assert_eq!((all.budget.to_string().as_str(), all.told), ("1000 tokens, 1m", None));
+        assert_eq!((all.budget.to_string().as_str(), all.note), ("1000 tokens, 1m", None));
         let less = granted("5k tokens, 1usd", "2k tokens", Bond::Owned).unwrap();
         assert_eq!(less.budget.to_string(), "1usd, 2000 tokens");
-        assert!(less.told.unwrap().contains("gets 1usd, 2000 tokens: no more is left"));
+        assert!(less.note.unwrap().contains("gets 1usd, 2000 tokens: no more is left"));
         let none = granted("", "2k tokens, 5m", Bond::Owned).unwrap();
-        assert!(none.budget.is_unlimited() && none.told.is_none());
+        assert!(none.budget.is_unlimited() && none.note.is_none());
         let detached = granted("", "2k tokens, 5m", Bond::Detached).unwrap();
-        assert_eq!((detached.budget.to_string().as_str(), detached.told), ("5m", None));
+        assert_eq!((detached.budget.to_string().as_str(), detached.note), ("5m", None));
     }
 
     #[test]
-    fn s8_2_where_nothing_is_left_nobody_is_sent_off() {
+    fn s8_2_with_nothing_left_no_agent_is_spawned() {
         for left in ["0 tokens", "0usd, 5k tokens", "0 steps", "0s"] {
             let refused = granted("1k tokens", left, Bond::Owned).unwrap_err();
             assert!(refused.contains("Nothing was started: nothing is left"), "{refused}");

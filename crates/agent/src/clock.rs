@@ -1,10 +1,9 @@
-//! An agent's own clock: how long it may take, and that it stands still while the
-//! agent waits for people.
+//! The clock of an agent with a time limit. It stops while the agent waits for people.
 //!
-//! When the agent began is kept in its journal, and how long it was on hold in two
-//! counters of its task: so long in all, and since then. A process that dies while
-//! the agent is on hold leaves the second one behind, and the agent stays on hold
-//! until it waits again or asks its model.
+//! The agent's journal has its start time. Two counters of its task have the time on
+//! hold: the total of all holds that ended, and the start of the current hold. If a
+//! process dies during a hold, the second counter stays, and the agent stays on hold
+//! until it waits again or calls its model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +19,16 @@ use tokio::time::Instant;
 
 use crate::conversation::Closing;
 
-/// How long the last words may take once the time is over.
+/// The time for the last words after the time limit.
 const LAST_WORDS: Duration = Duration::from_secs(60);
 
-/// The counter of how long an agent was on hold, in milliseconds.
+/// The counter of an agent's total time on hold, in milliseconds.
 const HELD: &str = "held";
 
-/// The counter of since when it is, in milliseconds; zero if it is not.
+/// The counter with the start of the current hold, in milliseconds; zero without one.
 const SINCE: &str = "held since";
 
-/// How long an agent may take.
+/// The clock of an agent.
 #[derive(Debug)]
 pub(crate) struct Clock {
     pub(crate) length: Duration,
@@ -39,23 +38,23 @@ pub(crate) struct Clock {
 
 #[derive(Debug)]
 struct ClockState {
-    /// Until when the agent may go on, if it is not on hold.
+    /// The deadline of the agent, unless it is on hold.
     until: Instant,
-    /// Until when its last words are waited for, once it was asked for them.
+    /// The deadline of its last words, once they are requested.
     words_until: Option<Instant>,
-    /// Since when it is on hold.
+    /// The start of the current hold.
     stopped: Option<Instant>,
-    /// How many of its calls wait for people.
+    /// The number of its calls that wait for people.
     holds: usize,
-    /// Since when the store has it on hold, in milliseconds.
+    /// The start of the hold that the store has, in milliseconds.
     noted: Option<u64>,
-    /// For how long it was on hold since then.
+    /// The time on hold since then.
     free: Duration,
 }
 
 impl Clock {
-    /// The clock of an agent that began then; none if the time is so long that it
-    /// never ends.
+    /// Starts the clock of an agent that began at this time. Returns `None` if the limit
+    /// is too long to be reached.
     pub(crate) async fn start(
         cx: &Context,
         length: Duration,
@@ -76,26 +75,26 @@ impl Clock {
         }))
     }
 
-    /// How long the agent has left.
+    /// The time that the agent has left.
     pub(crate) fn left(&self) -> Duration {
         let state = self.state.lock();
         state.until.saturating_duration_since(state.stopped.unwrap_or_else(Instant::now))
     }
 
-    /// How long it has taken.
+    /// The time that the agent has used.
     pub(crate) fn used(&self) -> Duration {
         self.length.saturating_sub(self.left())
     }
 
-    /// Has the agent say its last words: once, however often it is asked for them.
+    /// Starts the time for the agent's last words. Later calls have no effect.
     pub(crate) fn grant_last_words(&self) {
         let mut state = self.state.lock();
         let until = with_words(state.until.max(Instant::now()));
         state.words_until.get_or_insert(until);
     }
 
-    /// Resolves when the agent's time is over; once it has been asked for its last
-    /// words, when the time for these is.
+    /// Waits until the agent's time is over, or the time for its last words once they
+    /// are requested.
     pub(crate) async fn over(&self, closing: Closing) {
         loop {
             let changed = self.changed.notified();
@@ -119,7 +118,7 @@ impl Clock {
         }
     }
 
-    /// Stops the clock; what the store must be told, if anything.
+    /// Stops the clock. Returns the start of the hold if the store does not have it yet.
     fn stop(&self, now: Stamp) -> Option<u64> {
         let mut state = self.state.lock();
         state.stopped.get_or_insert_with(Instant::now);
@@ -142,7 +141,7 @@ impl Clock {
         self.changed.notify_waiters();
     }
 
-    /// Tells the store how long the agent was on hold, now that it is not.
+    /// Records the time of an ended hold in the store.
     pub(crate) async fn settle(&self, cx: &Context) {
         let (since, free) = {
             let mut state = self.state.lock();
@@ -156,7 +155,7 @@ impl Clock {
         self.changed.notify_waiters();
         let free = u64::try_from(free.as_millis()).unwrap_or(u64::MAX);
         let counts = [(HELD, signed(free)), (SINCE, -signed(since))];
-        // Without it the agent has less time after a crash, and no more.
+        // If this fails, the agent has less time after a crash, never more.
         if let Err(error) = cx.count(counts.map(|(name, by)| count(cx, name, by))).await {
             tracing::debug!(task = %cx.id(), %error, "the end of a hold was not noted");
         }
@@ -173,7 +172,7 @@ impl ClockState {
     }
 }
 
-/// Until when last words are waited for that are asked for then.
+/// The deadline of last words that are requested at this time.
 fn with_words(until: Instant) -> Instant {
     until.checked_add(LAST_WORDS).unwrap_or(until)
 }
@@ -191,7 +190,7 @@ fn count(cx: &Context, name: &str, by: i64) -> CounterChange {
     CounterChange { counter, by, limit: None }
 }
 
-/// The clocks of the agents of a process that have a limited time.
+/// The clocks of the agents of a process that have a time limit.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Clocks(Arc<Mutex<HashMap<TaskId, Arc<Clock>>>>);
 
@@ -201,7 +200,7 @@ impl Clocks {
         self.0.lock().get(&agent).cloned()
     }
 
-    /// Hangs up the clock of an agent, for as long as it is at work.
+    /// Registers the clock of an agent until the guard is dropped.
     pub(crate) fn insert(&self, agent: TaskId, clock: Clock) -> ClockGuard {
         let clock = Arc::new(clock);
         self.0.lock().insert(agent, clock.clone());
@@ -209,7 +208,7 @@ impl Clocks {
     }
 }
 
-/// The clock of an agent that is at work.
+/// The registration of a clock. Dropping it removes the clock.
 #[derive(Debug)]
 pub(crate) struct ClockGuard {
     pub(crate) clock: Arc<Clock>,
@@ -220,14 +219,14 @@ pub(crate) struct ClockGuard {
 impl Drop for ClockGuard {
     fn drop(&mut self) {
         let mut clocks = self.clocks.0.lock();
-        // Another attempt may have its own by now.
+        // Another attempt may have registered its own clock.
         if clocks.get(&self.agent).is_some_and(|clock| Arc::ptr_eq(clock, &self.clock)) {
             clocks.remove(&self.agent);
         }
     }
 }
 
-/// Sets a clock going again, in whatever way the wait ends.
+/// A hold of a clock. Dropping it lets the clock run again.
 struct Hold(Arc<Clock>);
 
 impl Drop for Hold {
@@ -236,13 +235,13 @@ impl Drop for Hold {
     }
 }
 
-/// Waits for people, which costs the agent no time.
+/// Waits for people while the agent's clock is stopped.
 pub(crate) async fn on_hold<T>(clocks: &Clocks, cx: &Context, wait: impl Future<Output = T>) -> T {
     let Some(clock) = clocks.of(cx.id()) else { return wait.await };
     let since = clock.stop(cx.now());
     let _hold = Hold(clock);
     if let Some(since) = since {
-        // Without it a crash would take the time that was waited.
+        // Without it a crash would charge the agent for the wait.
         if let Err(error) = cx.count([count(cx, SINCE, signed(since))]).await {
             tracing::debug!(task = %cx.id(), %error, "a hold was not noted");
         }

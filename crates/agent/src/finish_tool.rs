@@ -14,37 +14,37 @@ use crate::tool::{Effect, Output, Tool, ToolContext, ToolError};
 /// The name of the tool.
 pub(crate) const FINISH: &str = built_in_tools::FINISH.name;
 
-/// How many of what is wrong with a result are told at once.
-const TOLD: usize = 8;
+/// The most errors that are reported for a result.
+const REPORTED: usize = 8;
 
-/// What is said of a result that fits.
+/// The output for a valid result.
 const ACCEPTED: &str = "The result is accepted. It counts until you hand in another one.";
 
-/// The tool with which an agent hands in its result.
+/// The tool that submits the result of an agent.
 #[derive(Debug)]
 pub(crate) struct Finish {
     spec: ToolSpec,
     validator: Arc<jsonschema::Validator>,
 }
 
-/// A schema that is none.
+/// The error for a result schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the result schema cannot be used: {0}")]
 pub(crate) struct SchemaError(String);
 
 impl SchemaError {
-    /// A result cannot be handed in where the user has a tool of that name.
+    /// The error if the application provides a tool of that name.
     pub(crate) fn taken() -> Self {
         Self(format!("there is a tool called {FINISH}, by which a result would be handed in"))
     }
 }
 
 impl Finish {
-    /// The tool for results of this schema.
+    /// Creates the tool for results of this schema.
     pub(crate) fn new(schema: &Value) -> Result<Self, SchemaError> {
         let validator = jsonschema::validator_for(schema)
             .map_err(|error| SchemaError(format!("it is not a JSON Schema: {error}")))?;
-        // No provider takes anything else for the arguments of a tool.
+        // Providers accept only objects as the arguments of a tool.
         if schema.get("type").is_none_or(|kind| kind != "object") {
             return Err(SchemaError(
                 "its type is not \"object\". Say {\"type\": \"object\", \"properties\": …}"
@@ -61,8 +61,8 @@ impl Finish {
         Ok(Self { spec, validator: Arc::new(validator) })
     }
 
-    /// Takes the name that the dialect has for it, where the schema fits that name.
-    pub(crate) fn called(mut self, alias: Option<&FinishAlias>) -> Self {
+    /// Uses the dialect's name for the tool if the schema fits that name.
+    pub(crate) fn with_alias(mut self, alias: Option<&FinishAlias>) -> Self {
         if let Some(alias) = alias.filter(|alias| alias.fits(&self.validator)) {
             self.spec.name = alias.name.into();
         }
@@ -95,7 +95,7 @@ impl Tool for Finish {
             })?;
             let wrong: Vec<_> = validator
                 .iter_errors(&result)
-                .take(TOLD)
+                .take(REPORTED)
                 .map(|error| format!("- at {:?}: {error}", error.instance_path().to_string()))
                 .collect();
             if wrong.is_empty() {

@@ -102,7 +102,7 @@ async fn plan_and_make(
     Ok(spec)
 }
 
-/// Who runs the cleanup.
+/// The caller of the cleanup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CleanupCaller {
     /// The agent's body, which gives its slot back while it waits.

@@ -3,7 +3,7 @@
 use offshoot_core::{Failure, FailureKind, PayloadError};
 use offshoot_runtime::{BodyError, Error};
 
-/// Why a step of the agent loop stops early.
+/// The reason why a step of the agent loop stops early.
 #[derive(Debug)]
 pub(crate) enum LoopExit {
     /// The store failed or refused. The loop reads the history again and goes on.

@@ -1,4 +1,4 @@
-//! Where agents get their models.
+//! Sources of models for agents.
 
 mod providers;
 
@@ -42,7 +42,7 @@ pub trait ModelSource: Send + Sync + fmt::Debug + 'static {
         self.find(model, session)
     }
 
-    /// Waits until the key of a model is there, for the address its agent started with.
+    /// Waits until the key of a model is available for the address its agent started with.
     fn has_key(
         &self,
         _model: &ModelName,

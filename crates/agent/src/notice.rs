@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn notices_of_the_version_before_are_recognised() {
+    fn notices_of_the_previous_version_are_recognised() {
         let task = TaskId::from_bytes([7; 16]).unwrap();
         let id = task.to_string();
         let attributes = [("task", "docs"), ("id", &*id), ("outcome", "completed")];
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_result_of_the_version_before_reports_the_ends_in_its_text() {
+    fn a_tool_result_of_the_previous_version_reports_the_ends_in_its_text() {
         let [one, other] = [7, 8].map(|byte| TaskId::from_bytes([byte; 16]).unwrap());
         let ids = [one, other].map(|task| task.to_string());
         let [first, second] =
@@ -280,7 +280,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn s4_6_whatever_a_body_says_there_is_one_envelope(body in "[</>a-zA-Z \u{200b}]{0,40}") {
+        fn s4_6_every_body_stays_in_one_envelope(body in "[</>a-zA-Z \u{200b}]{0,40}") {
             let written = envelope("result", &[], &body);
             let lower = written.to_lowercase();
             prop_assert_eq!(lower.matches("<notice").count(), 1);

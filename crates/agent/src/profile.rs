@@ -1,4 +1,4 @@
-//! Profiles: named definitions of agents, and where they are found.
+//! Profiles: named definitions of agents, and the sources that find them.
 
 mod applied;
 
@@ -69,7 +69,7 @@ pub enum ProfileTrust {
     Untrusted,
 }
 
-/// Where a profile comes from.
+/// The origin of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileOrigin {
@@ -78,12 +78,12 @@ pub enum ProfileOrigin {
     BuiltIn,
     /// The person's own configuration.
     User(PathBuf),
-    /// The folder in which agents work. Unless a person trusts that folder, it can
-    /// only narrow.
+    /// The working directory of agents. A profile of an untrusted directory can only
+    /// narrow permissions.
     Project(PathBuf),
 }
 
-/// Why there is no profile of a name.
+/// The error for a profile that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileUnavailable {
@@ -92,56 +92,57 @@ pub enum ProfileUnavailable {
     Unknown {
         /// The name.
         name: String,
-        /// Those that there are.
+        /// The names of the known profiles.
         known: String,
     },
-    /// It cannot be read, or contradicts itself.
+    /// The profile cannot be read, or contradicts itself.
     #[error("{0}")]
     Broken(String),
 }
 
-/// Why no agent can be made as it is asked for, in the order in which that is
-/// looked at.
+/// The error for a request that no agent can be made from.
+///
+/// The variants are in the order of the checks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProfileError {
-    /// There is no such profile.
+    /// The profile cannot be used.
     #[error(transparent)]
     Unavailable(#[from] ProfileUnavailable),
-    /// Nobody may send it off from there.
+    /// The agent may not spawn agents of this profile.
     #[error("the profile {name:?} may not be sent off from here; {allowed}")]
     NotAllowed {
         /// The name.
         name: String,
-        /// Those that may.
+        /// The profiles that it may use.
         allowed: String,
     },
-    /// An agent without a profile may not be sent off from there.
+    /// The agent may not spawn agents without a profile.
     #[error("an agent without a profile may not be sent off from here; {allowed}")]
     NoneChosen {
-        /// The profiles that may.
+        /// The profiles that it may use.
         allowed: String,
     },
-    /// There is a configuration, and nothing that it is for.
+    /// A configuration was given without a profile.
     #[error("a configuration goes with a profile, and no profile is named")]
     NoProfileToConfigure,
-    /// The profile cannot be configured.
+    /// The profile takes no configuration.
     #[error("the profile {0:?} takes no configuration")]
     NotConfigurable(String),
-    /// The configuration is not what the profile takes.
+    /// The configuration does not fit the schema of the profile.
     #[error("the configuration does not fit the profile {name:?}: {wrong}")]
     Misfit {
         /// The name.
         name: String,
-        /// What is wrong with it, and where.
+        /// The errors and their positions.
         wrong: String,
     },
 }
 
 /// Finds profiles.
 pub trait ProfileSource: Send + Sync + fmt::Debug + 'static {
-    /// The profile of this name for agents that work in this folder.
+    /// The profile of this name for agents with this working directory.
     fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, ProfileUnavailable>;
 
-    /// All that can be chosen there, and what could not be read.
+    /// All profiles for that directory, and the errors of those that cannot be used.
     fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<ProfileUnavailable>);
 }

@@ -1,5 +1,4 @@
-//! What an agent has done so far: its progress, and in the end what its owner
-//! is told beside its answer.
+//! The report of an agent: its progress, and the figures beside its final answer.
 
 use offshoot_core::Task;
 use offshoot_models::{Money, Usage};
@@ -9,33 +8,32 @@ use crate::budget::BudgetUsage;
 use crate::model_delay::ModelDelay;
 use offshoot_worktree::{Worktree, WorktreeState};
 
-/// What an agent has done so far.
+/// The work of an agent so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AgentReport {
-    /// How often its model has answered.
+    /// The number of answers of its model.
     pub steps: u64,
-    /// How often it has called a tool.
+    /// The number of its tool calls.
     pub tool_calls: u64,
-    /// What its model's answers took.
+    /// The tokens of its model's answers.
     pub usage: Usage,
-    /// What they cost, if that is known.
+    /// The cost of the answers, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// What it and all below it have spent of its budget, if it has one.
+    /// The used part of its budget, if it has one. Its descendants draw on it, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spent: Option<Box<BudgetUsage>>,
-    /// What it says of its progress itself.
+    /// The agent's own note on its progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// Why its model has not answered yet, if something went wrong.
+    /// The reason why its model has not answered yet, after a failure.
     #[serde(alias = "hitch", skip_serializing_if = "Option::is_none")]
     pub model_delay: Option<ModelDelay>,
-    /// The number of its tasks that wait for answers that it has not given,
-    /// though nothing goes on before.
+    /// The number of its tasks that wait for an answer from it.
     #[serde(skip_serializing_if = "is_zero")]
     pub unanswered: u64,
-    /// The git worktree in which it works or has worked, if it has its own.
+    /// Its own git worktree, if it has one or had one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
 }
@@ -47,12 +45,12 @@ impl AgentReport {
         agent.then(|| task.progress.as_ref()?.value.decode().ok()).flatten()
     }
 
-    /// The report that was written as this value.
+    /// Reads a report from JSON.
     pub fn read(value: &serde_json::Value) -> Option<Self> {
         serde_json::from_str(&value.to_string()).ok()
     }
 
-    /// In a few words.
+    /// The report as a short text.
     pub fn told(&self) -> String {
         let steps = counted(self.steps, "step", "steps");
         let told = match self.tool_calls {
@@ -65,20 +63,20 @@ impl AgentReport {
         }
     }
 
-    /// The worktree that is there, if it has one.
+    /// The worktree of the agent, unless it was removed.
     pub fn left(&self) -> Option<&Worktree> {
         self.worktree.as_ref().filter(|worktree| worktree.state != WorktreeState::Removed)
     }
 }
 
-/// What a worktree that is kept holds.
+/// The text on the contents of a kept worktree.
 fn held(kept: &Worktree) -> String {
     let (Some(files), Some(commits)) = (kept.files, kept.commits) else {
         return "what its worktree holds could not be measured".to_owned();
     };
     let files = counted(files, "file changed", "files changed");
     match (commits, kept.abandoned) {
-        // Where there are others, it has most likely been replaced by one of them.
+        // If a branch has commits, one of them has most likely replaced an abandoned one.
         (0, abandoned @ 1..) => {
             let commits = counted(abandoned, "commit", "commits");
             format!("{files}, {commits} on no branch")

@@ -19,7 +19,7 @@ struct State {
     changed: Notify,
 }
 
-/// The place of one call in the order.
+/// The position of one call in the order.
 #[derive(Clone, Debug)]
 pub(crate) struct SpawnTurn {
     order: SpawnOrder,
@@ -27,12 +27,12 @@ pub(crate) struct SpawnTurn {
 }
 
 impl SpawnOrder {
-    /// An order of the calls with these numbers.
+    /// Creates an order of the calls with these numbers.
     pub(crate) fn new(calls: Vec<usize>) -> Self {
         Self(Arc::new(State { open: Mutex::new(calls), changed: Notify::new() }))
     }
 
-    /// The place of the call with this number.
+    /// The position of the call with this number.
     pub(crate) fn turn(&self, number: usize) -> SpawnTurn {
         SpawnTurn { order: self.clone(), number }
     }
@@ -46,7 +46,7 @@ impl SpawnOrder {
 
 impl SpawnTurn {
     /// Waits until the calls before this one have spawned their agents.
-    pub(crate) async fn comes(&self) {
+    pub(crate) async fn wait(&self) {
         loop {
             let changed = self.order.0.changed.notified();
             if self.order.0.open.lock().iter().all(|call| *call >= self.number) {
@@ -56,8 +56,8 @@ impl SpawnTurn {
         }
     }
 
-    /// Lets the calls after this one go on.
-    pub(crate) fn passes(&self) {
+    /// Marks the call as done, so that the calls after it continue.
+    pub(crate) fn finish(&self) {
         self.order.finish(self.number);
     }
 }

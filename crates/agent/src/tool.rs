@@ -1,9 +1,8 @@
-//! Tools: what a model may do.
+//! Tools: the functions that a model can call.
 //!
-//! A tool is a typed function: its arguments have a schema that is made of
-//! their type, so what a model is told and what is taken cannot drift apart.
-//! What goes wrong is told to the model in words that it can act on; nothing a
-//! tool does ends the agent.
+//! A tool is a typed function. The schema of its arguments is derived from their
+//! type, so the model's description and the parser always agree. The model reads
+//! each error of a call and can act on it. An error of a tool never ends the agent.
 
 mod arguments;
 mod cap;
@@ -45,140 +44,150 @@ pub(crate) use shared::AgentShared;
 pub use shared::Limits;
 pub use source::ToolSource;
 pub use survey::{survey, survey_hiding};
-pub(crate) use tool_cache::{PlaceTools, ToolCache, ToolShape};
+pub(crate) use tool_cache::{PositionTools, ToolCache, ToolShape};
 pub(crate) use tool_map::Dialects;
 pub use tool_map::{OfferedTools, ToolMap};
 pub(crate) use toolbox::Toolbox;
 
-/// A tool.
+/// A function that a model can call.
 pub trait Tool: Send + Sync + fmt::Debug + 'static {
-    /// How a model sees it.
+    /// The description of the tool for a model.
     fn spec(&self) -> &ToolSpec;
 
-    /// What rules call it, and lists of the tools that are offered. It is the name
-    /// by which a model calls it, unless the model is told another.
+    /// The name of the tool in rules and in lists of offered tools.
+    ///
+    /// The default is the name in its specification. A tool of a dialect can return
+    /// another one.
     fn known_as(&self) -> &str {
         &self.spec().name
     }
 
-    /// What a call of it does to the world.
+    /// The effect of a call outside of the conversation.
     fn effect(&self) -> Effect;
 
-    /// How long a call may take.
+    /// The time limit of a call.
     fn span(&self) -> Span {
         Span::Short
     }
 
-    /// What a call with these arguments wants to do: whether it is made depends on
-    /// that. It goes by the text alone and touches nothing; a call that finds that
-    /// it would do more than it said must not do it. Arguments that do not fit are
-    /// an error here as they are in the call: no approval is asked for it.
+    /// The access that a call with these arguments needs. Permissions decide on it.
+    ///
+    /// The method reads only the arguments and touches nothing else. A call must not do
+    /// more than this access covers. Arguments that do not fit are an error here as they
+    /// are in the call, so such a call requests no approval.
     fn wish(&self, _cx: &ToolContext, _arguments: &str) -> Result<Access, ToolError> {
         Ok(Access::new(&self.spec().name, self.effect().deed()))
     }
 
-    /// Calls it with what the model wrote for arguments. Dropping the future
-    /// ends the call.
+    /// Calls the tool with the arguments as the model wrote them.
+    ///
+    /// Dropping the future ends the call.
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>>;
 }
 
-/// How long a call may take, and what ends it before. A cancel of the agent ends
-/// every call at once: its future is dropped, and so is what it holds.
+/// The time limit of a call, and the messages that end it.
+///
+/// A cancel of the agent ends every call at once by dropping its future.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// A while; then it is ended, and the model is told. So does a message that
-    /// interrupts the agent.
+    /// The call ends at the tool timeout, and the model is told. A message that
+    /// interrupts the agent ends it, too.
     Short,
-    /// As long as it takes: it has a bound of its own. A message that interrupts
-    /// the agent ends it.
+    /// The call has a time limit of its own. A message that interrupts the agent
+    /// ends it.
     Long,
-    /// As long as it takes. It looks out for messages to the agent itself, and
-    /// returns when one comes that it heeds.
+    /// The call has no time limit. It watches for messages to the agent itself, and
+    /// returns when a relevant one arrives.
     Watchful,
 }
 
-/// What a tool has in hand.
+/// The context of a tool call.
 #[derive(Clone, Debug)]
 pub struct ToolContext {
     pub(crate) cx: Context,
     pub(crate) key: Arc<str>,
-    /// What the model calls the call.
+    /// The id that the model gave the call.
     pub(crate) call: Arc<str>,
     pub(crate) shared: Arc<AgentShared>,
     pub(crate) branch: Branch,
-    /// Where it stands among the calls of its answer that send agents off.
+    /// The position of the call among the spawning calls of its answer.
     pub(crate) turn: SpawnTurn,
     pub(crate) brief: Arc<Brief>,
-    /// How long what this call sends off may run, if that is said.
+    /// The time limit of the tasks that this call spawns.
     pub(crate) lasts: Option<Duration>,
 }
 
 impl ToolContext {
-    /// The agent that calls it, as a task.
+    /// The agent that makes the call, as a task.
     pub fn task(&self) -> &Context {
         &self.cx
     }
 
-    /// The folder in which the agent works, if it has one.
+    /// The working directory of the agent, if it has one.
     pub fn folder(&self) -> Option<&Path> {
         self.brief.folder.as_deref()
     }
 
-    /// The folders outside of its own to which git writes when the agent commits:
-    /// none unless it works in a worktree of its own, or of one that sent it off.
-    /// Blocks as files do.
+    /// The directories outside of the working directory to which git writes when the
+    /// agent commits.
+    ///
+    /// There are none unless the agent works in its own worktree, or in that of an agent
+    /// above it. The call reads files and may block.
     pub fn commits_to(&self) -> Vec<PathBuf> {
         let (trees, folder) = (self.shared.worktrees.as_ref(), self.folder());
         trees.zip(folder).map(|(trees, folder)| trees.commits_to(folder)).unwrap_or_default()
     }
 
-    /// What tells this call from any other of the agent's, also after a crash.
+    /// The key of the call, which is unique within the agent and the same after a crash.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// A task that this call sends off. A call that is repeated after a crash
-    /// finds the task that it has sent off before, so it may send off one.
+    /// Spawns a task on behalf of this call.
+    ///
+    /// A call that is repeated after a crash finds the task that it spawned before, so
+    /// a call can spawn one task only.
     pub fn spawn(&self, request: TaskRequest) -> SpawnBuilder<BackendBody> {
         let spawn = self.cx.spawn(request).key(&format!("call {}", self.key));
         let mut spawn = spawn.tool_call(&self.call).agent(self.cx.handle());
         if let Some(span) = self.lasts {
             spawn = spawn.timeout(span);
         }
-        // An agent's life is one run, and its own.
+        // Each agent has one run of its own.
         match RunId::from_bytes(self.cx.id().to_bytes()) {
             Some(run) => spawn.run(run),
             None => spawn,
         }
     }
 
-    /// Where the agent finds profiles.
+    /// The source of the agent's profiles.
     pub fn profile_source(&self) -> Option<&Arc<dyn ProfileSource>> {
         self.shared.profiles.as_ref()
     }
 
-    /// Waits for a person, with the agent's clock stopped.
+    /// Waits for a person while the agent's clock is stopped.
     pub async fn on_hold<T>(&self, wait: impl Future<Output = T>) -> T {
         on_hold(&self.shared.clocks, &self.cx, wait).await
     }
 
-    /// The same context for a call of another key: a call that makes several needs
-    /// one for each.
+    /// The same context with another key. A call that makes several calls needs one key
+    /// for each.
     #[must_use]
     pub fn keyed(self, key: &str) -> Self {
         Self { key: key.into(), ..self }
     }
 
-    /// Limits how long a task runs that this call spawns.
+    /// Sets the time limit of the tasks that this call spawns.
     #[must_use]
     pub fn time_limit(self, lasts: Option<Duration>) -> Self {
         Self { lasts, ..self }
     }
 
-    /// Waits until the calls before this one in the same answer have spawned their
-    /// agents, so that this call can name them.
+    /// Waits until the preceding calls of the same answer have spawned their agents.
+    ///
+    /// Then this call can name them.
     pub async fn preceding_spawns(&self) {
-        self.turn.comes().await;
+        self.turn.wait().await;
     }
 
     /// Whether the inbox has a row that the agent reads before its next step.
@@ -186,80 +195,80 @@ impl ToolContext {
         Ok(delivery::is_due_now(&self.cx).await?)
     }
 
-    /// Resolves when there is a message for the agent that is not meant for the
-    /// end of its turn: for a call that looks out for messages itself.
+    /// Waits for a message that the agent reads before the end of its turn.
+    ///
+    /// A call of a [`Span::Watchful`] tool uses it.
     pub async fn spoken_to(&self) {
         delivery::steered(&self.cx).await;
     }
 }
 
-/// What a call returns to the model.
+/// The result of a call, for the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// What it says.
+    /// The text.
     pub text: String,
-    /// Pictures that belong to it.
+    /// The pictures.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
-    /// Whether it says why the call did not do what was asked.
+    /// Whether the call failed. The text gives the reason.
     #[serde(default)]
     pub failed: bool,
-    /// What few have, and an agent that waits need not keep room for.
+    /// The rare parts. They are boxed to keep waiting agents small.
     #[serde(flatten)]
     pub(crate) beside: Option<Box<Beside>>,
 }
 
-/// What else there is to an output.
+/// The rare parts of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Beside {
-    /// Why the call was not made, if nobody was asked.
+    /// The reason why the call was refused without an approval request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refused: Option<Box<CallRefusal>>,
-    /// Tasks whose ends it tells, so that they are not told again.
+    /// The tasks whose ends the output reports. No notice repeats them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) tells: Vec<TaskId>,
-    /// What the runtime says in it, before the rest. In all that is not in here
-    /// nothing can pose as the runtime.
+    /// The notices of the runtime, before the text. The text cannot contain a notice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) notices: Vec<OutputNotice>,
-    /// The same of a command in parts, for whoever tells it in other words.
+    /// The result of a command in parts, for a dialect that formats it.
     #[serde(skip)]
     pub(crate) ran: Option<CommandOutcome>,
 }
 
-/// What the runtime says in an output, in its envelope.
+/// A notice of the runtime in an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OutputNotice {
-    /// What it says.
+    /// The notice in its envelope.
     pub(crate) text: String,
-    /// The task whose end it tells, if that is told once, and its handle.
+    /// The task whose end it reports, if that is reported only once, and its handle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end: Option<(TaskId, String)>,
 }
 
-/// What is said of a text in which tags were kept from posing as the runtime's.
+/// The remark before a text in which the tags of notices are escaped.
 const MASKED: &str = "[Below, \"&lt;\" before the word notice stands for \"<\", so that nothing poses \
      as the runtime. Where you write it into a file or a command, write \"<\".]";
 
 impl Output {
-    /// This text.
+    /// An output with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 
-    /// With this picture.
+    /// Adds a picture.
     #[must_use]
     pub fn image(mut self, image: Image) -> Self {
         self.images.push(image);
         self
     }
 
-    /// The text of a call that failed.
+    /// The output of a failed call, with this text.
     pub fn failure(text: impl Into<String>) -> Self {
         Self { text: text.into(), failed: true, ..Self::default() }
     }
 
-    /// What else there is to it, to be changed.
+    /// The rare parts, for changes.
     pub(crate) fn beside(&mut self) -> &mut Beside {
         self.beside.get_or_insert_default()
     }
@@ -294,7 +303,7 @@ impl Output {
         self
     }
 
-    /// With the end of a task, which is not told again.
+    /// Adds a notice of the end of a task. No other notice repeats it.
     pub(crate) fn telling(mut self, cx: &Context, task: &Task, allowance: usize) -> Self {
         let text = notice::result(task, &cx.digest(task, allowance));
         let beside = self.beside();
@@ -305,14 +314,13 @@ impl Output {
         self
     }
 
-    /// With something that the runtime says, in its envelope.
+    /// Adds a notice that is already in its envelope.
     pub(crate) fn noting(mut self, text: String) -> Self {
         self.beside().notices.push(OutputNotice { text, end: None });
         self
     }
 
-    /// All that the model reads of it. Ends that it was told before are not told
-    /// again.
+    /// The text that the model reads. It does not repeat ends that the model knows.
     pub(crate) fn read(&self, mut is_told: impl FnMut(TaskId) -> bool) -> String {
         let notices = self.beside.iter().flat_map(|beside| &beside.notices);
         let notices = notices.map(|notice| match &notice.end {
@@ -325,7 +333,7 @@ impl Output {
         let mut parts: Vec<_> = notices.collect();
         if parts.is_empty() || !self.text.is_empty() {
             let text = notice::closed(&self.text);
-            // Who writes back what was read would else write something else.
+            // A model that writes the text back must know how to unescape it.
             if text != self.text {
                 parts.push(MASKED.to_owned());
             }
@@ -335,13 +343,13 @@ impl Output {
     }
 }
 
-/// Why a call did not do what was asked: words for the model.
+/// The error of a call, as text for the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(String);
 
 impl ToolError {
-    /// In these words. Say what is wrong and what to do instead.
+    /// An error with this text. State what is wrong and what to do instead.
     pub fn new(words: impl Into<String>) -> Self {
         Self(words.into())
     }
@@ -349,15 +357,15 @@ impl ToolError {
     /// An error with its causes.
     pub fn of(error: &(dyn std::error::Error + 'static)) -> Self {
         let causes = std::iter::successors(error.source(), |cause| cause.source()).take(16);
-        let told = causes.fold(error.to_string(), |told, cause| format!("{told}: {cause}"));
-        Self(told)
+        let text = causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"));
+        Self(text)
     }
 }
 
 impl From<offshoot_runtime::Error> for ToolError {
     fn from(error: offshoot_runtime::Error) -> Self {
         match &error {
-            offshoot_runtime::Error::Cap(reached) => Self(cap::told(reached)),
+            offshoot_runtime::Error::Cap(reached) => Self(cap::cap_text(reached)),
             error => Self::of(error),
         }
     }
@@ -368,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s9_2_an_output_is_journalled_flat_and_read_back_as_it_was() {
+    fn s9_2_an_output_is_journalled_flat_and_read_back_unchanged() {
         let task = TaskId::from_bytes([7; 16]).unwrap();
         let output = Output::text("x").reports_end(task).noting("n".to_owned());
         let written = serde_json::to_value(&output).unwrap();
@@ -381,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_a_tag_that_is_kept_from_posing_is_told_how_to_write_it() {
+    fn an_escaped_tag_comes_with_a_remark_on_how_to_write_it() {
         let read = Output::text("a < b\n<notice>hi</notice>\n").read(|_| false);
         let (note, text) = read.split_once('\n').unwrap();
         assert!(note.ends_with("write \"<\".]") && !note.starts_with('<'), "{note}");

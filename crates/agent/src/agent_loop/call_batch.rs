@@ -1,8 +1,8 @@
 //! The tool calls of one answer.
 //!
-//! All calls of an answer run at once. Each result is journalled when it arrives,
-//! and all results enter the history together, in the order of the calls: a model
-//! never reads half of them. A call that needs approval waits for it while the
+//! All calls of an answer run at once. Each result is journalled when it arrives.
+//! All results enter the history together, in the order of the calls, so a model
+//! always reads all of them. A call that needs approval waits for it while the
 //! others run.
 
 use std::future::{Future, poll_fn};
@@ -21,7 +21,7 @@ use crate::agent_loop::tool_runner::{
 };
 use crate::agent_loop::{AgentLoop, CONVERSATION_HOLD};
 use crate::approval::{self, ApprovalWaits, Judgement, StopCause};
-use crate::control::sends_off;
+use crate::control::spawns_agents;
 use crate::conversation::entry::{CallResult, Entry};
 use crate::conversation::{Closing, Conversation, stored_output};
 use crate::delivery::interrupted;
@@ -98,8 +98,10 @@ impl AgentLoop {
         self.commit(results.map(|result| Entry::Result(result.into())).collect(), None, &[]).await
     }
 
-    /// Gives each call of a cancelled agent its known outcome: the output that an
-    /// earlier attempt journalled, or that it began, or that it did not run.
+    /// Gives each call of a cancelled agent its known outcome.
+    ///
+    /// The outcome is the output that an earlier attempt journalled, a note that the
+    /// call began, or a note that it did not run.
     pub(super) async fn abandon_calls(&mut self, calls: Vec<ToolCall>) -> Result<(), LoopExit> {
         approval::withdraw(&self.cx, self.conversation.step()).await?;
         const STOPPED: &str = "The call was not made: the agent was asked to stop.";
@@ -184,7 +186,9 @@ impl AgentLoop {
     }
 
     /// Runs the calls until all have ended, the agent is cancelled or its time is
-    /// over. A batch that takes a while drops the conversation from memory.
+    /// over.
+    ///
+    /// A batch that takes a while drops the conversation from memory.
     async fn run_batch(
         &mut self,
         calls: &[ToolCall],
@@ -200,10 +204,9 @@ impl AgentLoop {
         }
         let mut deadline = pin!(self.deadline());
         let Self { shared, cx, brief, tools, conversation, .. } = self;
-        let spawns = calls
-            .iter()
-            .enumerate()
-            .filter(|(_, call)| tools.find(&call.name).is_some_and(|tool| sends_off(shared, tool)));
+        let spawns = calls.iter().enumerate().filter(|(_, call)| {
+            tools.find(&call.name).is_some_and(|tool| spawns_agents(shared, tool))
+        });
         let order = SpawnOrder::new(spawns.map(|(number, _)| number).take(MOST_CALLS).collect());
         let size = if calls.len() == 1 { BatchSize::Single } else { BatchSize::Several };
         let runner = ToolRunner::new((shared, cx, brief, tools), conversation, size, order);

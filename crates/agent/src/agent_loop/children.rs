@@ -20,11 +20,11 @@ const LONGEST_POLL: Duration = Duration::from_secs(60);
 /// A live task of the agent.
 pub(super) struct Child {
     pub(super) task: TaskRef,
-    /// Whose answer the task waits for.
+    /// The party whose answer the task waits for.
     pub(super) waits_for: Answerer,
 }
 
-/// Whose answer a task waits for.
+/// The party whose answer a task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answerer {
     /// The task works, or waits for a person.

@@ -77,12 +77,12 @@ impl Default for PartialAnswer {
     }
 }
 
-/// Where the pieces of an answer are shown while it arrives.
+/// The readers of an answer's pieces while it arrives.
 #[derive(Clone, Copy, Debug)]
 enum Audience {
-    /// To watchers, as pieces of this step and this attempt.
+    /// Watchers, which read them as pieces of this step and this attempt.
     Watchers { step: u64, attempt: u32 },
-    /// Nowhere.
+    /// No reader.
     None,
 }
 

@@ -1,4 +1,4 @@
-//! Agents as a kind of task.
+//! The backend that executes agents as tasks.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::isolation::{CleanupCaller, tidy_up};
 use crate::model_source::ModelUnavailable;
 use crate::tool::AgentShared;
 
-/// What executes agents.
+/// The backend that executes agents.
 #[derive(Debug)]
 pub struct AgentBackend {
     shared: Arc<AgentShared>,
@@ -23,8 +23,9 @@ impl AgentBackend {
         Self { shared }
     }
 
-    /// The reason why an agent cannot use its model here: a missing key, or another address
-    /// than the one it started with.
+    /// The reason why an agent cannot use its model in this process.
+    ///
+    /// Either the key is missing, or the address differs from the one it started with.
     pub fn missing(&self, task: &Task) -> Option<EndpointMismatch> {
         let brief: Brief = task.spec.input.decode().ok()?;
         match self.shared.model(&brief, task.spec.lineage.session) {
@@ -100,8 +101,7 @@ impl Backend for AgentBackend {
     }
 }
 
-/// The agent of an agent that works in a worktree of its own, which is tidied up
-/// before its end is told.
+/// Runs an agent in its own worktree and tidies the worktree up before the agent ends.
 async fn isolated(agent: Box<AgentLoop>) -> BodyResult {
     let (shared, cx) = (agent.shared.clone(), agent.cx.clone());
     let ended = agent.run().await;

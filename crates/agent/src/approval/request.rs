@@ -19,7 +19,7 @@ pub struct ApprovalRequest {
     pub tool: Arc<str>,
     /// The arguments, as the model wrote them.
     pub arguments: Arc<str>,
-    /// What the call would do.
+    /// The action of the call.
     #[serde(alias = "deed")]
     pub action: Action,
     /// Why the call needs an approval, if its permission mode is not the reason.
@@ -69,7 +69,7 @@ impl ApprovalRequest {
         }
     }
 
-    /// What the call would access.
+    /// The access of the call.
     pub fn access(&self) -> Access {
         let Self { tool, action, why, grant, notes, implied, .. } = self.clone();
         Access { tool, action, guarded: why, lasting: grant, paths: None, notes, implied }
@@ -117,7 +117,7 @@ pub struct PendingApproval {
     pub request: ApprovalRequest,
 }
 
-/// Why a decision was not accepted.
+/// The error for a decision that is not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum ApprovalError {
     /// The agent has no question of this number.

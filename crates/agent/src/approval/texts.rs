@@ -141,7 +141,7 @@ pub(crate) enum StopCause {
     Late,
 }
 
-/// What ended a wait without a decision.
+/// The event that ended a wait without a decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoDecision {
     /// A message that interrupts.

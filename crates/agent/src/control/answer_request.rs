@@ -1,4 +1,4 @@
-//! `answer_request`: approves or denies a call of a task that asks its owner for approval.
+//! `answer_request`: approves or denies a call for which a task asks its owner.
 
 use offshoot_core::{Addressee, Caller, Owner, Question, QuestionKind, Resolution};
 use offshoot_runtime::TaskRef;
@@ -41,7 +41,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let task = cx.cx.task(&asked.task).await?;
     let (handle, number) = (task.handle().to_owned(), asked.request);
     let question = request(&cx, &task, number).await?;
@@ -58,7 +58,7 @@ async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
         Says::Deny => Decision::Denied { reason: asked.reason },
     };
     if let Err(error) = task.answer(number, &decision).await {
-        // Repeated after a crash it finds its own answer.
+        // A call that is repeated after a crash finds its own answer.
         let question = request(&cx, &task, number).await?;
         if !is_answered(&cx, &question, &decision) {
             return Err(error.into());
@@ -70,7 +70,7 @@ async fn answer(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     }))
 }
 
-/// The request of this number, if it is the agent's to answer.
+/// The request of this number, if the agent may answer it.
 async fn request(cx: &ToolContext, task: &TaskRef, number: u32) -> Result<Question, ToolError> {
     let handle = task.handle();
     let asked = task.questions().await?.into_iter().find(|asked| asked.number == number);

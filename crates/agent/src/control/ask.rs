@@ -19,8 +19,8 @@ struct Arguments {
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &ASK,
-        "Asks whoever sent you off, and waits until the answer comes. Use it only if you cannot \
-         go on without it. A message that interrupts you withdraws the question.",
+        "Asks the agent that spawned you, and waits until the answer comes. Use it only if you \
+         cannot go on without it. A message that interrupts you withdraws the question.",
         ask,
     )
     .watchful()
@@ -30,14 +30,14 @@ async fn ask(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     let asking = cx.cx.ask(&asked.question).key(&format!("call {}", cx.key));
     let agent = cx.cx.clone();
     match asking.unless(async move { interrupted(&agent).await }).await {
-        Ok(answer) => told(&answer),
-        // Also if an attempt before this one has withdrawn it.
+        Ok(answer) => answer_text(&answer),
+        // An earlier attempt may have withdrawn the question.
         Err(Error::Cancelled) if !cx.cx.is_cancelled() => Err(withdrawn()),
         Err(error) => Err(error.into()),
     }
 }
 
-fn told(answer: &Payload) -> Result<Output, ToolError> {
+fn answer_text(answer: &Payload) -> Result<Output, ToolError> {
     Ok(Output::text(match answer.decode::<String>() {
         Ok(text) => text,
         Err(_) => answer.as_json().map_err(|error| ToolError::of(&error))?.to_owned(),

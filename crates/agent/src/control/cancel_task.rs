@@ -11,7 +11,7 @@ use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The handle or id of a task you sent off, or "self".
+    /// The handle or id of a task you spawned, or "self".
     task: String,
     /// Why; it is recorded.
     reason: Option<String>,
@@ -20,15 +20,15 @@ struct Arguments {
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &CANCEL_TASK,
-        "Asks a task you sent off, and everything it has sent off, to stop. Its end comes to you \
+        "Asks a task you spawned, and everything it has spawned, to stop. Its end comes to you \
          as a notice, and says whether it had finished before. With \"self\" you stop yourself \
-         and everything you have sent off.",
+         and everything you have spawned.",
         cancel,
     )
 }
 
 async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let own = asked.task.trim() == "self";
     let handle = if own { cx.cx.id().to_string() } else { asked.task.clone() };
     let task = cx.cx.task(&handle).await?;
@@ -53,7 +53,7 @@ async fn cancel(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
 /// The effect of a cancel.
 #[derive(Debug)]
 pub struct CancelOutcome {
-    /// How many live tasks it asked to stop for the first time.
+    /// The number of live tasks that it asked to stop for the first time.
     pub reached: usize,
     /// The record of the task after it.
     pub record: Task,

@@ -1,4 +1,4 @@
-//! A child in the foreground: the call that spawned it returns its result.
+//! Foreground children: the call that spawns such a child returns its result.
 
 use std::pin::pin;
 
@@ -10,27 +10,31 @@ use crate::delivery::{self, steered};
 use crate::notice;
 use crate::tool::{Output, ToolError};
 
-/// How much of a child's question is shown.
+/// The most Unicode scalars of a child's question that the model reads.
 const ASKED: usize = 4_000;
 
-/// A child whose end the call waits for, with the few things that the wait needs.
+/// A child whose end the call waits for.
+///
+/// It holds only what the wait needs.
 pub(super) struct ForegroundChild {
     pub(super) cx: Context,
     pub(super) task: TaskRef,
-    /// How many Unicode scalars of its result are shown.
+    /// The most Unicode scalars of its result that the model reads.
     pub(super) allowance: usize,
 }
 
 impl ForegroundChild {
-    /// Its result, unless it asks something or a message comes before.
-    pub(super) async fn ends(&self) -> Result<Output, ToolError> {
+    /// Waits for the result of the child.
+    ///
+    /// A question of the child or a message for the agent ends the wait.
+    pub(super) async fn wait(&self) -> Result<Output, ToolError> {
         let Self { cx, task, allowance } = self;
         let (wait, steered) = (pin!(task.wait().into_future()), pin!(steered(cx)));
         match select(wait, steered).await {
             Either::Left((waited, _)) => {
                 let waited = waited?;
                 if let Some(number) = waited.task.state.question() {
-                    return Box::pin(self.asks(number)).await;
+                    return Box::pin(self.question_output(number)).await;
                 }
                 Ok(match waited.is_ended() {
                     true => Output::default().telling(cx, &waited.task, *allowance),
@@ -46,8 +50,9 @@ impl ForegroundChild {
         }
     }
 
-    /// The child cannot go on without an answer, which only a later call can give.
-    async fn asks(&self, number: u32) -> Result<Output, ToolError> {
+    /// The output of a call whose child waits for an answer. Only a later call can
+    /// answer.
+    async fn question_output(&self, number: u32) -> Result<Output, ToolError> {
         let asked = delivery::question(&self.cx, self.task.id(), number).await?;
         let handle = self.task.handle();
         if asked.as_ref().is_some_and(|asked| asked.wants == QuestionKind::Approval) {

@@ -1,4 +1,4 @@
-//! `inspect_task`: a look at one task.
+//! `inspect_task`: shows the state and the conversation of one task.
 
 use std::time::Duration;
 
@@ -28,13 +28,13 @@ struct Arguments {
     result_from: Option<usize>,
 }
 
-/// How many blocks are shown at the most.
+/// The most blocks that one call shows.
 const MOST: usize = 50;
 
-/// How much of each block is shown.
+/// The most Unicode scalars of each block.
 const SHOWN: usize = 400;
 
-/// What part of what may be returned at once a result takes.
+/// The divisor of the output limit that gives the room for a result.
 const PART: usize = 4;
 
 pub(super) fn tool() -> impl Tool {
@@ -47,7 +47,7 @@ pub(super) fn tool() -> impl Tool {
 }
 
 async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let task = cx.cx.task(&asked.task).await?;
     let record = task.record().await?;
     if let Some(from) = asked.result_from {
@@ -69,7 +69,7 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     let peek = peek.await?;
     lines.push(format!("Its conversation has {} blocks; the last are:", peek.total));
     for block in peek.blocks {
-        lines.push(shown(&block));
+        lines.push(block_line(&block));
     }
     let output = Output::text(lines.join("\n"));
     Ok(match ended {
@@ -78,8 +78,8 @@ async fn inspect(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError>
     })
 }
 
-/// A block on one line: its position, who did what, and its text.
-fn shown(block: &PeekBlock) -> String {
+/// One line for a block: its position, its kind and its text.
+fn block_line(block: &PeekBlock) -> String {
     let name = block.name.as_deref().unwrap_or("a tool");
     let text = block.text.as_deref().unwrap_or_default().replace('\n', " ");
     let line = |what: &str| match text.trim() {
@@ -104,7 +104,7 @@ fn shown(block: &PeekBlock) -> String {
     })
 }
 
-/// A part of the result of a task that has ended.
+/// Reads a part of the result of a task that has ended.
 async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output, ToolError> {
     let waited = task.wait().timeout(Duration::ZERO).await?;
     let Some(text) = result(&waited).await? else {
@@ -115,7 +115,7 @@ async fn read_on(cx: &ToolContext, task: &TaskRef, from: usize) -> Result<Output
     Ok(Output::default().noting(part))
 }
 
-/// The whole result of a task that has ended.
+/// Reads the whole result of a task that has ended.
 pub async fn result(waited: &WaitResult) -> Result<Option<String>, ToolError> {
     Ok(match waited.outcome() {
         None => None,

@@ -1,4 +1,4 @@
-//! `list_tasks`: what the agent has sent off.
+//! `list_tasks`: lists the tasks that the agent spawned.
 
 use offshoot_store::PageCursor;
 use schemars::JsonSchema;
@@ -18,28 +18,28 @@ struct Arguments {
     cursor: Option<String>,
 }
 
-/// How many tasks are listed at once.
+/// The number of tasks on one page.
 const PAGE: usize = 30;
 
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &LIST_TASKS,
-        "Lists the tasks that you have sent off and how they stand. Results come to you by \
+        "Lists the tasks that you have spawned and how they stand. Results come to you by \
          themselves: there is no need to look for them.",
         list,
     )
 }
 
 async fn list(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let mut tasks = cx.cx.tasks().limit(PAGE);
     if !asked.all {
         tasks = tasks.live();
     }
     if let Some(cursor) = &asked.cursor {
-        let place = cursor.trim().parse();
-        let place = place.map_err(|_| ToolError::new("That is no cursor of a list."))?;
-        tasks = tasks.after(PageCursor(place));
+        let cursor = cursor.trim().parse();
+        let cursor = cursor.map_err(|_| ToolError::new("That is no cursor of a list."))?;
+        tasks = tasks.after(PageCursor(cursor));
     }
     let page = tasks.await?;
     let now = cx.cx.now();

@@ -1,4 +1,4 @@
-//! `read_output`: reads on in an output that was cut.
+//! `read_output`: reads further parts of an output that was cut.
 
 use offshoot_core::text;
 use schemars::JsonSchema;
@@ -18,8 +18,8 @@ struct Arguments {
     from: usize,
 }
 
-/// What part of what may be returned at once is read at once: several may be
-/// read together.
+/// The divisor of the output limit that gives the length of one part, so that a model
+/// can read several parts together.
 const PART: usize = 4;
 
 pub(super) fn tool() -> impl Tool {

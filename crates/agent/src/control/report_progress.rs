@@ -1,4 +1,4 @@
-//! `report_progress`: tells the owner how far the agent is.
+//! `report_progress`: reports the agent's progress to its owner.
 
 use std::borrow::Cow;
 
@@ -17,14 +17,13 @@ struct Arguments {
     note: String,
 }
 
-/// How many bytes of a note are kept, as they are written down: a report has to
-/// be short.
+/// The most bytes of a note, as JSON. A report must fit the progress limit.
 const KEPT: usize = 2 << 10;
 
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &REPORT_PROGRESS,
-        "Tells whoever sent you off how far you are. It is not your result.",
+        "Tells the agent that spawned you how far you are. It is not your result.",
         report,
     )
 }
@@ -36,7 +35,7 @@ async fn report(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> 
     Ok(Output::text("Told."))
 }
 
-/// As much of a note as is kept.
+/// Cuts a note to the bytes that a report keeps.
 fn bounded(note: &str) -> Cow<'_, str> {
     let written = note.chars().scan(0, |bytes, c| {
         *bytes += written(c);
@@ -45,7 +44,7 @@ fn bounded(note: &str) -> Cow<'_, str> {
     text::cut(note, written.count())
 }
 
-/// How many bytes a character takes in JSON.
+/// The number of bytes of a character in JSON.
 fn written(c: char) -> usize {
     match c {
         '"' | '\\' => 2,
@@ -62,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn s11_1_a_report_is_short_whatever_is_noted() {
+    fn s11_1_a_report_with_a_long_note_fits_the_progress_limit() {
         for c in ["x", "ä", "\u{1f980}", "\u{1}", "\"", "\n"] {
             let note = Some(bounded(&c.repeat(100_000)).into_owned());
             assert!(note.as_ref().is_some_and(|note| note.contains("more chars")));

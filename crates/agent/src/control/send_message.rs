@@ -1,4 +1,4 @@
-//! `send_message`: steers a task, answers its question, or tells the owner.
+//! `send_message`: sends a message to a task or the owner, or answers a question.
 
 use offshoot_core::{Caller, DeliveryMode, QuestionKind, Resolution, TaskId};
 use offshoot_runtime::{BodyError, MessageRecipient, Receipts, StepError, TaskRef};
@@ -11,8 +11,8 @@ use crate::tool::{Function, Output, Tool, ToolContext, ToolError};
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// The handle or id of a task, "parent" for whoever sent you off, or "all"
-    /// for all your live tasks.
+    /// The handle or id of a task, "parent" for the agent that spawned you, or
+    /// "all" for all your live tasks.
     to: String,
     /// What to say.
     text: String,
@@ -36,9 +36,9 @@ enum Reads {
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &SEND_MESSAGE,
-        "Says something to a task you sent off, or to whoever sent you off. If the task waits for \
-         an answer to its question, this is the answer, unless it interrupts: that withdraws the \
-         question. A task that has ended goes on with it in a new task.",
+        "Says something to a task you spawned, or to the agent that spawned you. If the task \
+         waits for an answer to its question, this is the answer, unless it interrupts: that \
+         withdraws the question. A task that has ended goes on with it in a new task.",
         send,
     )
 }
@@ -57,14 +57,14 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
     };
     let mut lines = Vec::new();
     for receipt in receipts.iter() {
-        lines.push(format!("Queued for {}.", called(&cx, &asked.to, receipt.task).await));
+        lines.push(format!("Queued for {}.", recipient_name(&cx, &asked.to, receipt.task).await));
     }
     for no in receipts.refused() {
-        let task = called(&cx, &asked.to, no.task).await;
+        let task = recipient_name(&cx, &asked.to, no.task).await;
         lines.push(format!("Not sent to {task}: {}.", no.error));
     }
     if lines.is_empty() {
-        lines.push("You have no live tasks: nobody was told.".to_owned());
+        lines.push("You have no live tasks: no task was told.".to_owned());
     }
     Ok(Output::text(lines.join("\n")))
 }
@@ -72,22 +72,22 @@ async fn send(cx: ToolContext, asked: Arguments) -> Result<Output, ToolError> {
 /// The effect of a message.
 #[derive(Debug)]
 pub enum SendOutcome {
-    /// It answered the question of this number.
+    /// The message answered the question of this number.
     Answered(TaskRef, u32),
-    /// It was put into inboxes.
+    /// The message is in the inboxes of its recipients.
     Sent(Receipts),
 }
 
-/// Sends a text to a task: as the answer to its open question, else as a message.
+/// Sends a text to a task, as the answer to its open question or as a message.
 ///
-/// An interrupting message answers no question.
+/// An interrupting message is never an answer.
 pub async fn send_message(
     cx: &ToolContext,
     (to, mode): (&str, DeliveryMode),
     text: &str,
 ) -> Result<SendOutcome, ToolError> {
-    cx.turn.comes().await;
-    // Who interrupts a task wants it to leave what it is at, its question too.
+    cx.turn.wait().await;
+    // An interrupt ends the task's current work, which includes its question.
     if !matches!(to.trim(), "parent" | "all") && mode != DeliveryMode::Interrupt {
         let task = cx.cx.task(to).await?;
         if let Some(number) = question(cx, &task).await? {
@@ -99,11 +99,12 @@ pub async fn send_message(
     Ok(SendOutcome::Sent(sending.key(&format!("call {}", cx.key)).await?))
 }
 
-/// What whoever gets the message is called. It is sent already, so a look that
-/// fails is no error.
-async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
+/// The name of the recipient, for the output.
+///
+/// The message is already sent, so a failed lookup falls back to the task's id.
+async fn recipient_name(cx: &ToolContext, to: &str, task: TaskId) -> String {
     if to.trim() == "parent" {
-        return "whoever sent you off".to_owned();
+        return "the agent that spawned you".to_owned();
     }
     let id = task.to_string();
     match cx.cx.task(&id).await {
@@ -112,9 +113,10 @@ async fn called(cx: &ToolContext, to: &str, task: TaskId) -> String {
     }
 }
 
-/// The question of the task that this call answers, if it has an open one. It
-/// is decided once: a call that is repeated after a crash would find that the
-/// question is closed, and say as a message what it has answered already.
+/// The open question of the task that this call answers.
+///
+/// The choice is journalled. Without that, a call that is repeated after a crash
+/// would find the question closed and send its answer again as a message.
 async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolError> {
     let asked = task.questions().await?;
     // A message never approves a call.
@@ -125,12 +127,12 @@ async fn question(cx: &ToolContext, task: &TaskRef) -> Result<Option<u32>, ToolE
         cx.cx.step(&format!("answers {}", cx.key), move || async move { Ok::<_, BodyError>(open) });
     step.value().await.map_err(|error| match error {
         StepError::Journal(error) => error.into(),
-        // It only says what is known.
+        // The step only records a value, so it has no effect that could be unknown.
         StepError::Unknown | StepError::Work(_) => ToolError::new("Nothing was said. Try again."),
     })
 }
 
-/// Answers a question, unless this call has done so before a crash.
+/// Answers a question. An answer of the same call before a crash is a success.
 async fn answer(
     cx: &ToolContext,
     (task, number): (&TaskRef, u32),

@@ -1,4 +1,4 @@
-//! The tools that an agent has from tool sources, beside its fixed ones.
+//! The tools of an agent that come from tool sources.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct SourceTools {
 }
 
 impl SourceTools {
-    /// No tools yet beside these fixed ones; nothing where there are no sources.
+    /// Starts with these fixed tools only. Returns `None` if there are no sources.
     pub(crate) fn new(shared: &AgentShared, fixed: &Arc<Toolbox>) -> Option<Box<Self>> {
         let fixed = || Self { fixed: fixed.clone(), latest: Vec::new() };
         (!shared.tool_sources.is_empty()).then(|| Box::new(fixed()))

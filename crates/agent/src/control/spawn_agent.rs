@@ -61,7 +61,7 @@ struct Arguments {
     isolation: Isolates,
     /// A JSON Schema of type object that its result must fit.
     result_schema: Option<Value>,
-    /// The most that it and all that it sends off may spend, such as
+    /// The most that it and all that it spawns may spend, such as
     /// "2usd, 200k tokens, 10m, 20 steps". It never gets more than is left of yours.
     budget: Option<String>,
     /// Whether its end wakes you when you have ended your turn.
@@ -99,7 +99,7 @@ enum Isolates {
 enum Freely {
     /// It looks and plans, and changes nothing.
     Plan,
-    /// Somebody is asked before it changes anything.
+    /// Its approver is asked before it changes anything.
     Ask,
     /// It does what you may do.
     Auto,
@@ -131,7 +131,7 @@ fn yes() -> bool {
     true
 }
 
-/// The tool for whoever can choose from these profiles.
+/// The tool of an agent that can choose from these profiles.
 pub(super) fn tool(profiles: &str) -> impl Tool + use<> {
     let description = format!(
         "Sends another agent off to do a task. By default it works in the background: this call \
@@ -142,12 +142,12 @@ pub(super) fn tool(profiles: &str) -> impl Tool + use<> {
 }
 
 fn spawn(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
-    // In a box, so that a wait that follows does not keep room for it.
+    // Boxed, so that the future of a wait that follows takes no room for it.
     let begun = Box::pin(begin(cx, asked));
     async move {
         match begun.await? {
             SpawnCall::Done(output) => Ok(output),
-            SpawnCall::Waits(child) => child.ends().await,
+            SpawnCall::Waits(child) => child.wait().await,
         }
     }
 }
@@ -168,9 +168,9 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<SpawnCall, ToolError
              call cannot return it. Use background=true, or detached=false.",
         ));
     }
-    let sent = send_off(&cx, asked).await;
-    cx.turn.passes();
-    let (task, isolation, granted) = match sent? {
+    let spawned = spawn_as_asked(&cx, asked).await;
+    cx.turn.finish();
+    let (task, isolation, granted) = match spawned? {
         SpawnedAgent::New { task, isolation, budget_note } => (task, isolation, budget_note),
         SpawnedAgent::Existing(twin) if background => {
             return Ok(SpawnCall::Done(Output::text(format!(
@@ -179,7 +179,7 @@ async fn begin(cx: ToolContext, asked: Arguments) -> Result<SpawnCall, ToolError
                 twin.handle()
             ))));
         }
-        // Its result is the one that was asked for.
+        // The existing agent returns the requested result.
         SpawnedAgent::Existing(twin) => (twin, Isolation::None, None),
     };
     match background {
@@ -223,20 +223,20 @@ pub enum SpawnedAgent {
 /// Spawns an agent with the arguments of the `spawn_agent` tool.
 pub async fn spawn_agent(cx: &ToolContext, arguments: &Value) -> Result<SpawnedAgent, ToolError> {
     let asked = serde_json::from_str(&arguments.to_string()).map_err(|error| ToolError::of(&error));
-    let sent = match asked {
-        Ok(asked) => send_off(cx, asked).await,
+    let spawned = match asked {
+        Ok(asked) => spawn_as_asked(cx, asked).await,
         Err(error) => Err(error),
     };
-    cx.turn.passes();
-    sent
+    cx.turn.finish();
+    spawned
 }
 
-async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, ToolError> {
+async fn spawn_as_asked(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, ToolError> {
     if asked.task.trim().is_empty() {
         return Err(ToolError::new("The task is empty. Say what the agent shall do."));
     }
-    // One after another, so that each sees those that were sent off before it.
-    cx.turn.comes().await;
+    // Calls spawn one after another, so that each sees the agents spawned before it.
+    cx.turn.wait().await;
     let live = live(cx, &asked.task).await?;
     if let Some((child, isolation)) = live.itself {
         let task = cx.cx.task(&child.to_string()).await?;
@@ -244,7 +244,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
     }
     let (mut brief, other) = brief(cx, &asked).await?;
     let (isolation, profile) = (brief.isolation, brief.profile.clone());
-    // What is detached is nobody's that could be told of it.
+    // A detached task has no owner to notify.
     let twin = live.twins.iter().find(|(_, other)| !asked.detached && is_same(other, &brief));
     if let Some((twin, _)) = twin {
         return Ok(SpawnedAgent::Existing(cx.cx.task(&twin.to_string()).await?));
@@ -252,7 +252,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
     let most = cx.shared.limits.children;
     if live.count >= most {
         return Err(ToolError::new(format!(
-            "Nothing was started: {} that you sent off {} alive, and there may be {most}. Wait \
+            "Nothing was started: {} that you spawned {} alive, and there may be {most}. Wait \
              until some have ended, or do more with each.",
             if live.count == 1 { "1 agent".to_owned() } else { format!("{} agents", live.count) },
             if live.count == 1 { "is" } else { "are" },
@@ -279,7 +279,7 @@ async fn send_off(cx: &ToolContext, asked: Arguments) -> Result<SpawnedAgent, To
     });
     spawn = spawn.tool_call(&cx.call).agent(cx.cx.handle());
     if let Some(run) = RunId::from_bytes(cx.cx.id().to_bytes()) {
-        // An agent's life is one run, and its own.
+        // Each agent has one run of its own.
         spawn = spawn.run(run);
     }
     if let Some(name) = &asked.name {
@@ -311,7 +311,7 @@ fn started_detached(handle: &str) -> String {
     format!(
         "Started in the background, on its own: {handle}. NOTHING IS DONE YET, and there is no \
          result to report or to guess. It is not yours any more: its result goes to your session, \
-         where whoever talks for the session is told of it, and wait_tasks, inspect_task, \
+         where the caller of the session is told of it, and wait_tasks, inspect_task, \
          send_message and cancel_task do not know it. Do not wait for it. Go on with other work \
          now, or end your turn."
     )
@@ -331,8 +331,9 @@ async fn brief(
     }
 }
 
-/// The brief of an agent of another backend, which has no conversation to share and no
-/// worktree of this crate.
+/// The brief of an agent of another backend.
+///
+/// Such an agent cannot share a conversation, and this crate makes no worktree for it.
 fn brief_of_other(
     cx: &ToolContext,
     (asked, other): (&Arguments, &AgentKind),
@@ -411,9 +412,11 @@ async fn own_brief(
     Ok(brief)
 }
 
-/// Where the model of a child is asked. At the same provider that is where its
-/// owner's is; at another, where that is now, which is kept, so that a call that
-/// is repeated asks for the same child.
+/// The provider address that a child calls.
+///
+/// At the provider of its owner, the child uses the owner's address. At another
+/// provider it uses the current address. That address is journalled, so that a
+/// repeated call requests the same child.
 async fn endpoint(cx: &ToolContext, model: &ModelName) -> Result<Option<Endpoint>, ToolError> {
     if model.provider().shares_access_with(cx.brief.model.provider()) {
         return Ok(cx.brief.endpoint.clone());
@@ -435,8 +438,10 @@ fn is_in_worktree(cx: &ToolContext) -> bool {
     trees.zip(folder).is_some_and(|(trees, folder)| trees.contain(folder))
 }
 
-/// The commit at which the worktree of a child begins. It is kept, so that a call
-/// that is repeated asks for the same child; so is why there is none.
+/// The commit at which the worktree of a child begins.
+///
+/// The commit, or the reason why there is none, is journalled, so that a repeated
+/// call requests the same child.
 async fn base(cx: &ToolContext) -> Result<String, ToolError> {
     let (trees, folder) = (cx.shared.worktrees.clone(), cx.brief.folder.clone());
     let task = cx.cx.id();

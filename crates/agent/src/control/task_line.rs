@@ -7,25 +7,25 @@ use offshoot_core::{Stamp, Task, text};
 use crate::brief::Brief;
 use crate::report::AgentReport;
 
-/// How many characters of a purpose or a note are shown.
+/// The most characters of a purpose or a note.
 const SHOWN: usize = 120;
 
 /// One line about a task.
 pub(crate) fn line(task: &Task, now: Stamp) -> String {
-    let mut told = format!("{} ({}): {}", task.handle(), task.spec.kind, task.state);
+    let mut line = format!("{} ({}): {}", task.handle(), task.spec.kind, task.state);
     let since = now.since(task.since);
     // Writing to a string does not fail.
-    let _ = write!(told, " for {} s", since.as_secs());
+    let _ = write!(line, " for {} s", since.as_secs());
     if let Some(report) = AgentReport::of(task) {
-        let _ = write!(told, "; {}", report.told());
+        let _ = write!(line, "; {}", report.told());
         if let Some(note) = report.note {
-            let _ = write!(told, "; {}", text::cut(&note, SHOWN));
+            let _ = write!(line, "; {}", text::cut(&note, SHOWN));
         }
     }
     if let Some(purpose) = purpose(task) {
-        let _ = write!(told, "; task: {}", text::cut(&purpose, SHOWN));
+        let _ = write!(line, "; task: {}", text::cut(&purpose, SHOWN));
     }
-    told.replace('\n', " ")
+    line.replace('\n', " ")
 }
 
 /// The task text of an agent.

@@ -1,4 +1,4 @@
-//! `wait_tasks`: does nothing until something comes home.
+//! `wait_tasks`: waits until tasks have ended or a message arrives.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -26,19 +26,19 @@ struct Arguments {
     timeout_seconds: Option<u64>,
 }
 
-/// How long it waits unless told.
+/// The default timeout, in seconds.
 const USUAL: u64 = 60;
 
-/// How long it waits at the most.
+/// The longest timeout, in seconds.
 const LONGEST: u64 = 3_600;
 
-/// How many tasks can be waited for at once.
+/// The most tasks in one wait.
 const MOST: usize = 64;
 
 pub(super) fn tool() -> impl Tool {
     Function::built_in(
         &WAIT_TASKS,
-        "Waits until tasks you sent off have ended, until a message for you comes, or until the \
+        "Waits until tasks you spawned have ended, until a message for you comes, or until the \
          time is over. Use it only if you can do nothing without the results: they come to you \
          by themselves anyway.",
         wait,
@@ -55,9 +55,9 @@ pub struct TaskWait {
     pub tasks: Vec<TaskRef>,
     /// Whether the end of one of them ends the wait.
     pub any: bool,
-    /// How long it takes at most.
+    /// The longest time that it takes.
     pub timeout: Duration,
-    /// How many Unicode scalars of each result are shown.
+    /// The most Unicode scalars of each result that the model reads.
     pub allowance: usize,
 }
 
@@ -66,18 +66,18 @@ pub struct TaskWait {
 pub struct WaitedTasks {
     /// The tasks, in the order of the wait.
     pub tasks: Vec<WaitResult>,
-    /// Whether a message for the agent has ended the wait.
+    /// Whether a message for the agent ended the wait.
     pub has_message: bool,
 }
 
 fn wait(cx: ToolContext, asked: Arguments) -> impl Future<Output = Result<Output, ToolError>> {
-    // In a box, so that whoever waits does not keep room for it.
+    // Boxed, so that the future of the wait takes no room for it.
     let prepared = Box::pin(prepare(cx, asked));
     async move { prepared.await?.report().await }
 }
 
 async fn prepare(cx: ToolContext, asked: Arguments) -> Result<TaskWait, ToolError> {
-    cx.turn.comes().await;
+    cx.turn.wait().await;
     let tasks = find(&cx, asked.tasks).await?;
     let timeout = Duration::from_secs(asked.timeout_seconds.unwrap_or(USUAL).min(LONGEST));
     Ok(TaskWait { any: asked.any, ..TaskWait::new(&cx, tasks, timeout) })
@@ -91,15 +91,17 @@ impl TaskWait {
     }
 
     async fn report(&self) -> Result<Output, ToolError> {
-        let stand = self.wait().await?;
-        let spoken_to = "A message for you has come. It follows; if it is meant for the end of \
+        let waited = self.wait().await?;
+        let message_note = "A message for you has come. It follows; if it is meant for the end of \
                          your turn, end your turn to read it.";
-        let lines = stand.has_message.then(|| spoken_to.to_owned());
-        Ok(self.told(&stand.tasks, lines.into_iter().collect()))
+        let lines = waited.has_message.then(|| message_note.to_owned());
+        Ok(self.output(&waited.tasks, lines.into_iter().collect()))
     }
 
     /// Waits until the tasks have ended, a message for the agent arrives, or the time
-    /// is over. A task that needs an answer ends the wait like one that has ended.
+    /// is over.
+    ///
+    /// A task that needs an answer counts as ended.
     pub async fn wait(&self) -> Result<WaitedTasks, ToolError> {
         let mut wait = self.cx.wait(&self.tasks).timeout(self.timeout);
         if self.any {
@@ -108,17 +110,17 @@ impl TaskWait {
         let (wait, message) = (pin!(wait.into_future()), pin!(wanted(&self.cx)));
         match select(wait, message).await {
             Either::Left((waited, _)) => Ok(WaitedTasks { tasks: waited?, has_message: false }),
-            Either::Right(_) => Box::pin(self.stand()).await,
+            Either::Right(_) => Box::pin(self.interrupted()).await,
         }
     }
 
-    /// How the tasks stand now that a message has come.
-    async fn stand(&self) -> Result<WaitedTasks, ToolError> {
+    /// The state of the tasks when a message ended the wait.
+    async fn interrupted(&self) -> Result<WaitedTasks, ToolError> {
         let tasks = self.cx.wait(&self.tasks).timeout(Duration::ZERO).await?;
         Ok(WaitedTasks { tasks, has_message: true })
     }
 
-    fn told(&self, waited: &[WaitResult], mut lines: Vec<String>) -> Output {
+    fn output(&self, waited: &[WaitResult], mut lines: Vec<String>) -> Output {
         let now = self.cx.now();
         let open = waited.iter().filter(|one| !one.is_ended());
         lines.extend(

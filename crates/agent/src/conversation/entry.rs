@@ -1,8 +1,8 @@
-//! How a conversation is kept in a history: one block for each thing that was
-//! said, thought, called or returned.
+//! The entries of a conversation, and their blocks in a history.
 //!
-//! A block's text is what a person would read; what else must be sent again is
-//! in its data, which carries the version of its form.
+//! Each message, thought, call and result is one block. The text of a block is for
+//! people. Its data has the other parts that a model needs again, with the version of
+//! their form.
 
 use offshoot_core::{Block, BlockKind, Payload, PayloadError, Stamp, TaskId};
 use offshoot_models::{Answer, Image, ModelName, Part, Stop, Thought, ToolCall, ToolResult, Usage};
@@ -14,34 +14,34 @@ use crate::conversation::refusal::CallRefusal;
 use crate::loop_exit::LoopExit;
 use crate::notice::{Notice, NoticeKind, ends_in_stored_text};
 
-/// The form of the data that is written now.
+/// The current version of the data of a block.
 const VERSION: u32 = 1;
 
-/// One thing in a conversation.
+/// An entry of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Entry {
-    /// A person said something.
+    /// A message of a person.
     User { text: String, images: Vec<Image> },
-    /// The runtime put something in.
+    /// A notice of the runtime.
     Notice(Notice),
-    /// The model said, thought or called something.
+    /// A text, a thought or a call of the model.
     Part(Part),
-    /// The model's answer is whole.
+    /// The end of a complete answer.
     AnswerEnd(AnswerEnd),
     /// The result of a call.
     Result(CallResult),
-    /// What was said before is summed up here.
+    /// A compaction of the entries before it.
     Compaction(Compaction),
-    /// The conversation begins as another one's.
+    /// The point at which the conversation branches off another one.
     Fork(Fork),
-    /// From here on another task goes on with the conversation, which has its
-    /// own steps and its own costs.
+    /// The point from which another task continues the conversation. It has its own
+    /// steps and costs.
     Continuation(Continuation),
-    /// What came of an answer that was cut; the model does not see it.
+    /// The received part of an interrupted answer. The model does not read it.
     Partial { text: String },
-    /// All of an output of which the model sees the beginning.
+    /// The full text of an output of which the model reads the beginning.
     Output(StoredOutput),
-    /// What was still running when a turn ended; it is said to people.
+    /// The tasks that ran when a turn ended. Only people read it.
     StillRunning { text: String },
 }
 
@@ -61,80 +61,80 @@ impl From<ToolResult> for CallResult {
     }
 }
 
-/// The end of an answer: how it ended, and what all of them took together.
+/// The end of an answer, and the totals of all answers until then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct AnswerEnd {
-    /// How many answers there were, with this one.
+    /// The number of answers, including this one.
     pub(crate) step: u64,
-    /// Whose it is.
+    /// The model.
     pub(crate) model: ModelName,
-    /// Why it ended.
+    /// The reason for the end.
     pub(crate) stop: Stop,
-    /// What this one took.
+    /// The tokens of this answer.
     pub(crate) usage: Usage,
-    /// What all took.
+    /// The tokens of all answers.
     pub(crate) total: Usage,
-    /// How many calls of tools there were in all.
+    /// The number of all tool calls.
     pub(crate) calls: u64,
 }
 
-/// A summary in place of what was said before.
+/// A summary that replaces the beginning of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Compaction {
-    /// What it says.
+    /// The summary.
     #[serde(skip)]
     pub(crate) text: String,
-    /// From which block on everything is still there word for word.
+    /// The first block that the conversation still has word for word.
     pub(crate) start: u64,
-    /// What all answers took until then, this one included.
+    /// The tokens of all answers until then, including the summary.
     pub(crate) total: Usage,
-    /// The number of turns since the agent was last spoken to.
+    /// The number of turns since the last message to the agent.
     #[serde(default)]
     pub(crate) turns: u32,
-    /// The task that went on with the conversation, if it was another one.
+    /// The task that continues the conversation, if it is another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) continued: Option<TaskId>,
-    /// The result that it had handed in, if it had.
+    /// The result that the agent had submitted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) finished: Option<SubmittedResult>,
 }
 
-/// Where a conversation branches off.
+/// The part of another task's conversation that a forked one shares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fork {
-    /// Whose it is.
+    /// The other task.
     pub(crate) task: TaskId,
-    /// The first of its blocks that is shared.
+    /// The first shared block.
     #[serde(default)]
     pub(crate) from: u64,
-    /// Where the shared ones end.
+    /// The block before which the shared part ends.
     pub(crate) blocks: u64,
 }
 
-/// A task that goes on with a conversation.
+/// A task that continues a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Continuation {
-    /// Which.
+    /// The task.
     pub(crate) by: TaskId,
 }
 
-/// All of an output.
+/// The full text of an output.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredOutput {
-    /// What it says.
+    /// The text.
     #[serde(skip)]
     pub(crate) text: String,
-    /// The name under which it is read.
+    /// The name by which `read_output` finds it.
     pub(crate) name: String,
 }
 
-/// A block whose data is not of a form that is known.
+/// The error for a block that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BlockError {
-    /// It was written by a later version.
+    /// A later version wrote the block.
     #[error("block {position} of the history has form {version}, which is newer than this program")]
     Newer { position: u64, version: u32 },
-    /// Its data cannot be read.
+    /// The data cannot be parsed.
     #[error("block {position} of the history cannot be read")]
     Data {
         position: u64,
@@ -198,7 +198,7 @@ struct NoticeData {
     from_owner: bool,
 }
 
-// What a block of kind `Other` is, by its name.
+// The names of blocks of kind `Other`.
 pub(crate) const ANSWERED: &str = "answered";
 pub(crate) const SUMMARY: &str = "summary";
 pub(crate) const FORK: &str = "fork";
@@ -208,7 +208,7 @@ pub(crate) const OUTPUT: &str = "output";
 pub(crate) const RUNNING: &str = "running";
 
 impl Entry {
-    /// How many Unicode scalars it says.
+    /// The number of Unicode scalars of a message or a notice.
     pub(crate) fn length(&self) -> usize {
         match self {
             Self::User { text, .. } => text.chars().count(),
@@ -223,7 +223,7 @@ impl Entry {
         parts.chain([Self::AnswerEnd(end)]).collect()
     }
 
-    /// The block that keeps it.
+    /// The block for this entry.
     pub(crate) fn to_block(&self, at: Stamp) -> Result<Block, PayloadError> {
         let (kind, name, text, data) = match self {
             Self::User { text, images } if images.is_empty() => {
@@ -280,7 +280,7 @@ impl Entry {
         Ok(block)
     }
 
-    /// What the block at `position` keeps; nothing if it is none of ours.
+    /// The entry of the block at `position`. Returns `None` for an unknown block.
     pub(crate) fn of_block(block: &Block, position: u64) -> Result<Option<Self>, BlockError> {
         let text = || block.text.to_string();
         let name = block.name.as_deref();
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_read_back_as_it_was() {
+    fn every_entry_is_stored_and_read_back_unchanged() {
         for entry in entries() {
             let block = entry.to_block(Stamp::from_millis(5)).unwrap();
             assert_eq!(Entry::of_block(&block, 0).unwrap(), Some(entry));
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_form_is_told_as_such() {
+    fn a_block_of_a_later_form_is_an_error_that_says_so() {
         let mut block = entries()[7].to_block(Stamp::from_millis(5)).unwrap();
         block.data = Payload::encode(&json!({"v": 2, "id": "c"})).unwrap();
         let told = Entry::of_block(&block, 9).unwrap_err().to_string();

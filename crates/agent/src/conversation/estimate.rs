@@ -1,22 +1,23 @@
-//! How many tokens a model reads at the most, and how many it took at the least.
+//! Upper and lower bounds for the tokens of a model call.
 //!
-//! The number is not known before the call, since each provider cuts text in its own way. A
-//! budget that holds needs a bound that none of them passes, and one that is not
-//! so far off that small budgets allow nothing. Words are cut into pieces of two
-//! letters or more, a space goes with the word behind it, and what is rare is cut
-//! into bytes at the worst.
+//! The exact number is unknown before the call, because each provider splits text in its
+//! own way. A budget needs an upper bound that holds for every provider and that is still
+//! low enough for small budgets. The bound assumes that words split into pieces of two
+//! letters or more, that a space belongs to the word after it, and that rare characters
+//! split into bytes.
 
 use offshoot_models::{Answer, Call, Message, ModelName, Part, ToolSpec, Usage};
 use serde_json::Value;
 
-/// What a picture takes at the most.
+/// The most tokens of a picture.
 const PICTURE: u64 = 5_000;
 
-/// What stands around each part of a conversation.
+/// The tokens around each part of a conversation.
 pub(crate) const AROUND: u64 = 5;
 
-/// How many letters a token has at the most, on average. Of prose and code it has
-/// three to five, of a list of long names ten.
+/// The most letters of a token on average.
+///
+/// Prose and code have three to five, a list of long names ten.
 const LETTERS: u64 = 16;
 
 /// The bound for a text.
@@ -30,7 +31,7 @@ pub(crate) fn text(text: &str) -> u64 {
     let (mut sum, mut run, mut last) = (0_u64, 0_u64, Kind::Other);
     let close = |kind: Kind, run: u64, next: Option<u8>| match kind {
         Kind::Letter => run.div_ceil(2),
-        // One space belongs to the word that follows.
+        // A single space belongs to the word after it.
         Kind::Space if run == 1 && next.is_some_and(|byte| byte.is_ascii_alphanumeric()) => 0,
         Kind::Space => 1 + run / 4,
         Kind::Other => run,
@@ -55,7 +56,7 @@ pub(crate) fn part(part: &Part) -> u64 {
     AROUND
         + match part {
             Part::Text { text: said, .. } => text(said),
-            // A provider wants back more of it than can be shown.
+            // The provider requires more of a thought back than its visible text.
             Part::Thought(thought) => {
                 text(&thought.text).max(value(&thought.item) / 2).saturating_add(AROUND)
             }
@@ -67,7 +68,7 @@ pub(crate) fn part(part: &Part) -> u64 {
         }
 }
 
-/// How many bytes a value takes.
+/// The number of bytes of a value as JSON.
 fn value(value: &Value) -> u64 {
     if value.is_null() { 0 } else { value.to_string().len() as u64 }
 }
@@ -78,9 +79,10 @@ pub(crate) fn messages(messages: &[Message]) -> u64 {
     parts.map(part).sum::<u64>() + AROUND * messages.len() as u64
 }
 
-/// The bound for what stands before every conversation of an agent. It is prose
-/// and JSON with words in it, of which a token is three bytes and a half at least
-/// on average, or three with those who cut it finest.
+/// The bound for the system text and the tools before a conversation.
+///
+/// They are prose, and JSON that contains words. A token of such text has at least three
+/// and a half bytes on average, and at least three with the finest tokenizers.
 pub(crate) fn preface(system: &str, tools: &[ToolSpec], model: &ModelName) -> u64 {
     let bytes = |spec: &ToolSpec| {
         (spec.name.len() + spec.description.len()) as u64 + value(&spec.parameters)
@@ -92,12 +94,16 @@ pub(crate) fn preface(system: &str, tools: &[ToolSpec], model: &ModelName) -> u6
     (2 * sum).div_ceil(counting.half_bytes_per_token) + around + preamble
 }
 
-/// Raises what an answer is said to have taken to what it took at the least: else
-/// whoever counts too little would make a budget endless. Nothing changes if it
-/// was counted honestly, so only what everybody counts is looked at. That is no
-/// thought, of which there is a summary at best, no picture, and nothing of what
-/// Ollama has read: it leaves out what it still knew, and what it had no room for.
-/// An answer of which nothing is said stays so.
+/// Raises the reported usage of an answer to its lower bound.
+///
+/// A provider that reports too few tokens would otherwise make a budget endless. An
+/// honest report stays unchanged, because the bound includes only text that every
+/// provider counts:
+///
+/// - It excludes thoughts, of which there is a summary at best, and pictures.
+/// - It excludes the input of Ollama, which reports neither cached nor truncated input.
+///
+/// An answer without usage figures stays without them.
 pub(crate) fn raise(answer: &mut Answer, sent: Sent) {
     let usage = &mut answer.usage;
     if *usage == Usage::default() {
@@ -107,7 +113,7 @@ pub(crate) fn raise(answer: &mut Answer, sent: Sent) {
     usage.output = usage.output.max(letters(&answer.parts) / LETTERS);
 }
 
-/// What a call sends, in tokens at the least.
+/// The lower bound for the tokens that a call sends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent(u64);
 
@@ -122,13 +128,13 @@ impl Sent {
     }
 }
 
-/// How many letters of a tool are certainly read: its name, its description, and
-/// the words of its schema. Providers write the rest of a schema in their own way.
+/// The number of letters of a tool that every provider sends: its name, its description
+/// and the words of its schema. The rest of a schema depends on the provider.
 fn tool_letters(tool: &ToolSpec) -> u64 {
     distinct(&tool.name) + distinct(&tool.description) + words(&tool.parameters)
 }
 
-/// The letters of all names and texts in a value.
+/// The number of letters of all names and texts in a value.
 fn words(value: &Value) -> u64 {
     match value {
         Value::String(text) => distinct(text),
@@ -140,7 +146,7 @@ fn words(value: &Value) -> u64 {
     }
 }
 
-/// How many letters of parts are certainly read or written.
+/// The number of letters of parts that every provider counts.
 fn letters(parts: &[Part]) -> u64 {
     let each = parts.iter().map(|part| match part {
         Part::Text { text, .. } => distinct(text),
@@ -151,9 +157,10 @@ fn letters(parts: &[Part]) -> u64 {
     each.sum()
 }
 
-/// How many letters a text has. Of a run of the same letter one counts, since
-/// many spaces or dashes can be one token. In some scripts a letter has several
-/// bytes and a token as many letters as elsewhere.
+/// The number of letters of a text, where a run of one letter counts once.
+///
+/// Many spaces or dashes can be one token. The function counts letters instead of bytes,
+/// because a token has about as many letters in scripts whose letters have several bytes.
 fn distinct(text: &str) -> u64 {
     let (mut sum, mut last) = (0, None);
     for letter in text.chars() {
@@ -192,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn s8_2_what_is_counted_too_low_is_raised_and_what_nobody_counted_stays_unknown() {
+    fn s8_2_usage_that_is_too_low_is_raised_and_missing_usage_stays_missing() {
         let usage = |input, output| Usage { input, output, ..Usage::default() };
         let long = "lorem ipsum ".repeat(400);
         assert_eq!(raised(&long, usage(1, 1), 70), usage(70, 300));
@@ -206,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn s8_2_ollama_is_believed_in_what_it_reads() {
+    fn s8_2_the_input_that_ollama_reports_is_not_raised() {
         let messages = std::sync::Arc::new(vec![Message::user("lorem ipsum ".repeat(400))]);
         let call = Call {
             system: "".into(),
@@ -243,7 +250,7 @@ mod tests {
         })
     }
 
-    /// What the scripted model says that it has read.
+    /// The input that the scripted model reports.
     fn scripted(messages: &[Message]) -> u64 {
         let bytes = |part: &Part| match part {
             Part::Text { text, .. } => text.len(),
@@ -258,7 +265,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn s8_2_an_estimate_is_no_less_than_what_the_scripted_model_takes(
+        fn s8_2_an_estimate_is_at_least_the_usage_of_the_scripted_model(
             said in proptest::collection::vec(proptest::collection::vec(parts(), 0..4), 0..4),
         ) {
             let said: Vec<_> = said.into_iter().map(Message::assistant).collect();
@@ -266,10 +273,10 @@ mod tests {
         }
 
         #[test]
-        fn s8_2_an_estimate_of_a_whole_is_no_more_than_that_of_its_parts(
+        fn s8_2_an_estimate_of_a_whole_is_at_most_that_of_its_parts(
             one in "[a-z0-9 .ü]{0,40}", other in "[a-z0-9 .ü]{0,40}",
         ) {
-            // So what is added bit by bit is never less than what is sent.
+            // So the sum of added parts is never less than the whole request.
             let whole = [one.as_str(), &other].concat();
             prop_assert!(text(&whole) <= text(&one) + text(&other) + 1);
         }

@@ -1,5 +1,4 @@
-//! Reading a conversation back from its history: from its last summary on, or
-//! from its beginning.
+//! Reads a conversation from its history, starting at its last compaction.
 
 use offshoot_core::{Block, BlockKind, FailureKind, TaskId};
 use offshoot_runtime::{Context, Error};
@@ -8,31 +7,31 @@ use crate::conversation::entry::{Compaction, Entry, Fork};
 use crate::conversation::{Conversation, ResultMode};
 use crate::loop_exit::LoopExit;
 
-/// How many blocks are read at once.
+/// The number of blocks of one read.
 const PAGE: usize = 64;
 
-/// How many conversations one may have been forked from, one after another.
+/// The most forks between a conversation and its origin.
 const DEEPEST: usize = 64;
 
-/// A part of a history.
+/// A range of a history.
 #[derive(Debug)]
 struct Part {
-    /// Whose, if it is not the agent's own.
+    /// The task of the history, if it is not the agent's own.
     of: Option<TaskId>,
-    /// Where it begins.
+    /// The first block.
     from: u64,
-    /// Where it ends.
+    /// The block before which the part ends.
     to: u64,
-    /// The last summary in it. A fork of the last turns alone does not
-    /// share what sums up the others.
+    /// The last compaction in the part. A fork of the last turns has none, because it
+    /// does not share the turns before.
     summary: Option<Compaction>,
 }
 
-/// The conversation of an agent, as its history has it.
+/// Loads the conversation of an agent from its history.
 pub(crate) async fn load(cx: &Context, mode: ResultMode) -> Result<Conversation, LoopExit> {
     let total = cx.history(u64::MAX, 0).await?.total;
     let mut parts = vec![Part::find(cx, None, (0, total)).await?];
-    // Each part begins where the one after it branches off.
+    // Each further part is the beginning that the part before it was forked from.
     while let Some(Fork { task, from, blocks }) = parts[parts.len() - 1].fork(cx).await? {
         if parts.len() > DEEPEST {
             let words = "the conversation was forked too often, one fork from another";
@@ -60,8 +59,8 @@ impl Part {
         Ok(part)
     }
 
-    /// Where it branches off another one. What that says is in the summary, if
-    /// there is one.
+    /// The fork at the beginning of the part. A part with a compaction needs no fork,
+    /// because the summary includes the shared beginning.
     async fn fork(&self, cx: &Context) -> Result<Option<Fork>, LoopExit> {
         if self.from > 0 || self.to == 0 || self.summary.is_some() {
             return Ok(None);
@@ -74,7 +73,7 @@ impl Part {
         })
     }
 
-    /// Folds it onto what the conversation begins with.
+    /// Appends the part to the beginning of the conversation.
     async fn fold(&self, cx: &Context, begins: Conversation) -> Result<Conversation, LoopExit> {
         let mut talk = begins;
         let mut at = self.from;
@@ -99,7 +98,7 @@ impl Part {
         Ok(talk)
     }
 
-    /// The last summary there is, looked for from the end.
+    /// Finds the last compaction, searching from the end.
     async fn last_summary(&self, cx: &Context) -> Result<Option<Compaction>, LoopExit> {
         let mut end = self.to;
         while end > 0 {
@@ -120,7 +119,7 @@ impl Part {
         Ok(None)
     }
 
-    /// The first blocks between two places of the history.
+    /// Reads the first page of blocks between two positions.
     async fn read(&self, cx: &Context, (from, to): (u64, u64)) -> Result<Vec<Block>, LoopExit> {
         let limit = usize::try_from(to - from).map_or(PAGE, |wanted| wanted.min(PAGE));
         let page = match self.of {

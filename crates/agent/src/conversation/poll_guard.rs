@@ -1,4 +1,4 @@
-//! PollGuard at tasks that show the same again and again.
+//! The poll guard, which detects repeated polls of tasks that have not changed.
 
 use std::collections::VecDeque;
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::built_in_tools;
 use crate::conversation::stored_output;
 
-/// The tools that look at tasks, in whatever dialect.
-const LOOKING: [&str; 9] = [
+/// The tools that poll tasks, in all dialects.
+const POLLING_TOOLS: [&str; 9] = [
     built_in_tools::LIST_TASKS.name,
     built_in_tools::INSPECT_TASK.name,
     "get_subagents",
@@ -21,46 +21,46 @@ const LOOKING: [&str; 9] = [
     "list_agents",
 ];
 
-/// What stands before the age of a task where it is told as a field.
+/// The prefix of a task's age in a JSON output.
 const AGE: &str = "\"age_secs\":";
 
-/// How many different looks are remembered.
+/// The most polls that are remembered.
 const REMEMBERED: usize = 32;
 
-/// What is said to a model that looks again and again.
+/// The remark for a model that polls repeatedly.
 const POLLED: &str = "You have looked again and again and nothing had changed. Polling does not help: \
      results of what is running come to you by themselves, and where nothing runs none will.\n";
 
-/// The looks of one turn.
+/// The polls of one turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PollGuard {
-    /// What each of them showed last.
+    /// The last poll of each target.
     seen: VecDeque<Poll>,
-    /// How many in a row, whatever they looked at, showed what they had shown
-    /// before.
+    /// The number of polls in a row, of any target, that showed nothing new.
     idle: u32,
 }
 
-/// Where a look went, and what it showed.
+/// The target of a poll, and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Poll {
     target: String,
     shown: String,
-    /// Whether it showed more, which is not there any more.
+    /// Whether the output was cut.
     is_cut: bool,
 }
 
 impl PollGuard {
-    /// Notes what a call showed, if it was a look; whether this is the second one
-    /// since something new was seen that shows nothing new.
+    /// Records the output of a call if the call is a poll.
+    ///
+    /// Returns whether this is at least the second poll in a row that shows nothing new.
     pub(crate) fn note(&mut self, call: &ToolCall, shown: &str) -> bool {
-        let Some(look) = Poll::of(call, shown) else { return false };
-        let before = self.seen.iter().position(|seen| seen.target == look.target);
+        let Some(poll) = Poll::of(call, shown) else { return false };
+        let before = self.seen.iter().position(|seen| seen.target == poll.target);
         let before = before.and_then(|at| self.seen.remove(at));
         let is_idle = match &before {
-            // What is looked at for the first time is no news, and no repetition.
+            // The first poll of a target is neither news nor a repetition.
             None => false,
-            Some(before) if before.shows_the_same_as(&look) => {
+            Some(before) if before.shows_the_same_as(&poll) => {
                 self.idle = self.idle.saturating_add(1);
                 self.idle >= 2
             }
@@ -72,33 +72,33 @@ impl PollGuard {
         if self.seen.len() == REMEMBERED {
             self.seen.pop_front();
         }
-        self.seen.push_back(look);
+        self.seen.push_back(poll);
         is_idle
     }
 }
 
-/// Whether a tool of ours looks at tasks, whatever a model calls it.
+/// Whether the tool with this name in rules polls tasks.
 pub(crate) fn is_polling_tool(known_as: &str) -> bool {
-    LOOKING[..2].contains(&known_as)
+    POLLING_TOOLS[..2].contains(&known_as)
 }
 
-/// Whether a call is a look.
+/// Whether a call is a poll.
 pub(crate) fn is_poll(call: &ToolCall) -> bool {
-    LOOKING.contains(&call.name.as_str())
+    POLLING_TOOLS.contains(&call.name.as_str())
 }
 
-/// What is said by a look that has waited for a change.
+/// The output of a poll that has waited for a change.
 pub(crate) fn waited(shown: &str) -> String {
     format!("{POLLED}{shown}")
 }
 
 impl Poll {
-    /// What was looked at and seen, but for the time that has passed.
+    /// The target and the output of a call, without the ages of tasks.
     fn of(call: &ToolCall, shown: &str) -> Option<Self> {
         if !is_poll(call) {
             return None;
         }
-        // However the arguments are written.
+        // Parsed, so that the spelling of the JSON makes no difference.
         let arguments = serde_json::from_str::<Value>(&call.arguments);
         let arguments =
             arguments.map_or_else(|_| call.arguments.clone(), |value| value.to_string());
@@ -118,7 +118,7 @@ impl Poll {
     }
 }
 
-/// What follows a "for", but for a number of seconds.
+/// The text after a "for", without a number of seconds at its beginning.
 fn timeless(text: &str) -> &str {
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     match rest.strip_prefix(" s") {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn s11_6_the_third_look_that_shows_the_same_is_told_and_so_is_each_after_it() {
+    fn s11_6_the_third_equal_poll_and_each_one_after_it_is_detected() {
         let list = call("list_tasks", "{}");
         let mut polls = PollGuard::default();
         assert!(!polls.note(&list, "a: running for 1 s"));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn s11_6_looks_at_different_things_count_together() {
+    fn s11_6_polls_of_different_targets_count_together() {
         let (list, a) = (call("list_tasks", "{}"), call("inspect_task", r#"{"task":"a"}"#));
         let b = call("inspect_task", r#"{"task":"b"}"#);
         let mut polls = PollGuard::default();
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn s11_6_what_was_cut_is_compared_as_far_as_it_is_there() {
+    fn s11_6_a_cut_output_is_compared_up_to_the_cut() {
         let list = call("list_tasks", "{}");
         let long = "a: running; ".repeat(1_000);
         let mut polls = PollGuard::default();

@@ -3,8 +3,9 @@
 use offshoot_core::{BlockKind, Payload};
 use serde::{Deserialize, Serialize};
 
-/// Why a call was refused without asking for an approval. `run` shows it to the person, who
-/// otherwise would not see the refusal.
+/// The refusal of a call without an approval request.
+///
+/// `run` shows it to the person, who otherwise would not see the refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRefusal {
     /// The reason, in words for a person.

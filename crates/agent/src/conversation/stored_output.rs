@@ -1,12 +1,13 @@
-//! Outputs that are too long for a conversation: it gets the beginning, and the
-//! history stores the full text.
+//! Stored outputs: the full texts of outputs that are too long for a conversation.
+//!
+//! The conversation has the beginning of such an output, and the history the full text.
 
 use offshoot_core::{TaskId, text};
 use offshoot_runtime::{Context, Error};
 
 use crate::conversation::entry::{Entry, Fork, StoredOutput};
 
-/// The most Unicode scalars that are stored of an output.
+/// The most Unicode scalars of a stored output.
 const STORED: usize = 1 << 20;
 
 /// The beginning of the mark at the end of a cut text.

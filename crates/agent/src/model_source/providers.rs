@@ -1,4 +1,4 @@
-//! The models of the providers, for whoever embeds agents.
+//! The models of all providers, for programs that embed agents.
 
 use std::sync::Arc;
 
@@ -10,8 +10,7 @@ use offshoot_runtime::BoxFuture;
 
 use crate::model_source::{ModelSource, ModelUnavailable};
 
-/// The models of all providers, asked with the same keys by every agent, and the
-/// offline ones.
+/// The models of all providers and the offline models, with the same keys for all agents.
 ///
 /// ```
 /// use offshoot_agent::{Agents, Providers};
@@ -27,13 +26,12 @@ pub struct Providers {
 }
 
 impl Providers {
-    /// Asked with the keys in this process's environment, such as
-    /// `ANTHROPIC_API_KEY`.
+    /// Uses the keys in this process's environment, such as `ANTHROPIC_API_KEY`.
     pub fn own() -> Self {
         Self::with(Keys::own())
     }
 
-    /// Asked with these keys.
+    /// Uses these keys.
     pub fn with(keys: Keys) -> Self {
         Self { models: Models::default(), gates: Gates::default(), keys }
     }
@@ -61,7 +59,7 @@ impl ModelSource for Providers {
         self.keys.endpoint(model.provider())
     }
 
-    /// What this process lacks it never gets.
+    /// A key that this process lacks never becomes available.
     fn has_key(&self, _: &ModelName, _: SessionId, _: Option<&Endpoint>) -> BoxFuture<()> {
         Box::pin(std::future::pending())
     }
@@ -75,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_lacks_a_key_is_told_its_variable() {
+    fn the_error_for_a_missing_key_names_its_variable() {
         let providers = Providers::with(Keys::default());
         let session = SessionId::mint(Stamp::from_millis(1), 1);
         let find = |name: &str| {
@@ -93,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_began_at_another_address_is_not_asked_for_here() {
+    fn an_agent_that_started_with_another_address_has_no_model_here() {
         let at = |address: &'static str| {
             let set = move |name: &str| (name == "OLLAMA_HOST").then(|| address.to_owned());
             Providers::with(Keys::from_lookup(set))

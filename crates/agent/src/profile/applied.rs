@@ -1,4 +1,4 @@
-//! What an agent that is made of a profile is asked to do.
+//! Briefs from profiles.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::brief::{Brief, Isolation};
 use crate::built_in_tools::{self, ToolRole, with_role};
 use crate::notice::envelope;
 
-/// How long a configuration may be, in bytes.
+/// The most bytes of a configuration.
 const CONFIG: usize = 16 << 10;
 
-/// How many of what is wrong with a configuration are told at once.
-const TOLD: usize = 4;
+/// The most errors that are reported for a configuration.
+const REPORTED: usize = 4;
 
 impl Profile {
     /// A layer that offers these tools, the tools that report to the owner, and, if one
@@ -33,9 +33,11 @@ impl Profile {
         PolicyLayer::default().tools(all)
     }
 
-    /// The same brief for an agent of this profile. What the brief allows is
-    /// narrowed and never widened. Who it says is asked counts as its owner's word:
-    /// if that is nobody, it stays so.
+    /// The same brief for an agent of this profile.
+    ///
+    /// The profile narrows the permissions of the brief and never widens them. The
+    /// approver of the brief counts as its owner's choice: if that is
+    /// [`Approver::None`](offshoot_core::permissions::Approver::None), it stays so.
     #[must_use]
     pub fn applied_to(&self, mut brief: Brief) -> Brief {
         if let Some(model) = &self.model {
@@ -50,7 +52,7 @@ impl Profile {
             (Some(words), more) => format!("{words}\n{more}"),
         };
         brief.authority = self.narrows(brief.authority);
-        brief.agents = self.sends_off(brief.agents);
+        brief.agents = self.may_spawn(brief.agents);
         if self.isolation == Isolation::Worktree {
             brief.isolation = Isolation::Worktree;
         }
@@ -62,8 +64,9 @@ impl Profile {
         brief
     }
 
-    /// How its agents shall behave. What nobody stands behind is told as what the
-    /// project says, so that it poses as nobody else.
+    /// The system prompt of its agents.
+    ///
+    /// Text from an untrusted project is labelled as such.
     fn words(&self) -> Option<String> {
         let prompt = Some(self.prompt.as_str()).filter(|prompt| !prompt.is_empty())?;
         Some(match self.trust {
@@ -74,8 +77,7 @@ impl Profile {
         })
     }
 
-    /// With a configuration, if it is one that the profile takes: what an agent is
-    /// told of it.
+    /// The text for an agent about its configuration, which must fit the schema.
     pub(crate) fn configured(
         &self,
         config: Option<&Value>,
@@ -94,7 +96,7 @@ impl Profile {
         let given = config.unwrap_or(&none);
         let wrong: Vec<_> = validator
             .iter_errors(given)
-            .take(TOLD)
+            .take(REPORTED)
             .map(|error| {
                 let path = format!("config{}", error.instance_path());
                 format!("at {}: {}", text::cut(&path, 200), text::cut(&error.to_string(), 400))
@@ -109,11 +111,11 @@ impl Profile {
             let length = written.len();
             return Err(misfit(format!("it has {length} bytes and may have {CONFIG}")));
         }
-        let told = format!("You are configured so:\n{written}");
-        Ok(Some(envelope("config", &[("profile", &self.name)], &told)))
+        let body = format!("You are configured so:\n{written}");
+        Ok(Some(envelope("config", &[("profile", &self.name)], &body)))
     }
 
-    /// What is left of an authority for an agent of this profile.
+    /// The owner's permissions, narrowed for an agent of this profile.
     fn narrows(&self, owner: Option<Arc<Permissions>>) -> Option<Arc<Permissions>> {
         let layers = || self.under.iter().chain([&self.layer]);
         if self.asks.is_none() && layers().all(|layer| *layer == PolicyLayer::default()) {
@@ -129,9 +131,10 @@ impl Profile {
         Some(Arc::new(authority))
     }
 
-    /// The profiles that an agent of this profile may send off. One without
-    /// trust cannot name any that its owner may not.
-    fn sends_off(&self, owner: Option<Box<[String]>>) -> Option<Box<[String]>> {
+    /// The profiles that an agent of this profile may spawn.
+    ///
+    /// An untrusted profile can only name profiles that its owner may spawn.
+    fn may_spawn(&self, owner: Option<Box<[String]>>) -> Option<Box<[String]>> {
         match (&self.agents, owner) {
             (None, owner) => owner,
             (Some(own), Some(owner)) if self.trust == ProfileTrust::Untrusted => {
@@ -143,7 +146,7 @@ impl Profile {
     }
 }
 
-/// Whether both are the same name.
+/// Whether two names are equal, as the runtime compares names.
 pub(crate) fn is_name(one: &str, other: &str) -> bool {
     offshoot_core::Name::key_of(one) == offshoot_core::Name::key_of(other)
 }

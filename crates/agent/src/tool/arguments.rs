@@ -1,5 +1,6 @@
-//! The arguments that a model wrote, and what is wrong with them in words that
-//! it can act on: which field, and what belongs there.
+//! Parses the arguments that a model wrote.
+//!
+//! An error names the field and the expected value, so that the model can act on it.
 
 use std::borrow::Cow;
 
@@ -11,40 +12,40 @@ use serde_json::{Map, Value};
 
 use super::ToolError;
 
-/// How many of what is wrong are told at once.
-const TOLD: usize = 4;
+/// The most errors that one text reports.
+const REPORTED: usize = 4;
 
-/// How many characters of each.
+/// The most characters of each error.
 const SHOWN: usize = 400;
 
-/// How many characters of what a model wrote.
+/// The most characters of a quoted value.
 const QUOTED: usize = 60;
 
-/// How many fields are named.
+/// The most fields that an error lists.
 const FIELDS: usize = 20;
 
-/// How deep what belongs somewhere is described.
+/// The depth to which an error describes the expected value.
 const DEEP: u32 = 3;
 
 /// Reads the arguments that a model wrote for a tool with this schema.
 pub fn parse_arguments<A: DeserializeOwned>(written: &str, schema: &Value) -> Result<A, ToolError> {
-    // A tool without arguments is often called with none at all.
+    // Models often call a tool without arguments with an empty text.
     let written = if written.trim().is_empty() { "{}" } else { written };
     serde_json::from_str(written)
         .map_err(|error| misfit(written, schema, &error, &|it| serde_json::from_str::<A>(it).err()))
 }
 
-/// Reads arguments as the type does, and returns why it refuses them.
+/// Parses arguments as the type does, and returns the error.
 type Refuses<'a> = &'a dyn Fn(&str) -> Option<serde_json::Error>;
 
-/// The error of arguments that were refused.
+/// The error for arguments that do not fit.
 fn misfit(
     written: &str,
     schema: &Value,
     error: &serde_json::Error,
     refuses: Refuses<'_>,
 ) -> ToolError {
-    let wrong: Vec<_> = wrong(written, schema, error, refuses)
+    let wrong: Vec<_> = errors(written, schema, error, refuses)
         .iter()
         .map(|wrong| text::cut(wrong, SHOWN).into_owned())
         .collect();
@@ -55,8 +56,8 @@ fn misfit(
     ))
 }
 
-/// What is wrong with arguments that were refused.
-fn wrong(
+/// The list of errors in arguments that do not fit.
+fn errors(
     written: &str,
     schema: &Value,
     error: &serde_json::Error,
@@ -73,23 +74,24 @@ fn wrong(
     let misfits: Vec<_> = validator
         .iter()
         .flat_map(|validator| validator.iter_errors(&value))
-        .take(TOLD)
-        .map(|misfit| told(&misfit, schema))
+        .take(REPORTED)
+        .map(|misfit| misfit_text(&misfit, schema))
         .collect();
     if misfits.is_empty() { vec![refused(fields, error, refuses)] } else { misfits }
 }
 
-/// One thing that does not fit the schema.
-fn told(misfit: &ValidationError<'_>, schema: &Value) -> String {
+/// The text for one error of the schema validation.
+fn misfit_text(misfit: &ValidationError<'_>, schema: &Value) -> String {
     let path = misfit.instance_path().to_string();
-    let place = place(&path);
+    let field_path = dotted(&path);
     let here = within(schema, &path);
-    let inside =
-        |field: &str| if place.is_empty() { field.into() } else { format!("{place}.{field}") };
+    let inside = |field: &str| {
+        if field_path.is_empty() { field.into() } else { format!("{field_path}.{field}") }
+    };
     match misfit.kind() {
         ValidationErrorKind::AdditionalProperties { unexpected } => {
             let unexpected: Vec<_> =
-                unexpected.iter().take(TOLD).map(|it| named(&inside(it))).collect();
+                unexpected.iter().take(REPORTED).map(|it| named(&inside(it))).collect();
             format!("there is no field {}{}", unexpected.join(" and no field "), fields(here))
         }
         ValidationErrorKind::Required { property } => {
@@ -105,7 +107,11 @@ fn told(misfit: &ValidationError<'_>, schema: &Value) -> String {
             let wanted = here.map(|here| wanted_at(here, DEEP)).unwrap_or_default();
             let wanted = match wanted.as_str() {
                 "" => {
-                    return format!("{}: {}", named(&place), text::cut(&misfit.to_string(), SHOWN));
+                    return format!(
+                        "{}: {}",
+                        named(&field_path),
+                        text::cut(&misfit.to_string(), SHOWN)
+                    );
                 }
                 wanted => wanted,
             };
@@ -115,21 +121,25 @@ fn told(misfit: &ValidationError<'_>, schema: &Value) -> String {
                 | ValidationErrorKind::Constant { .. }
                 | ValidationErrorKind::AnyOf { .. }
                 | ValidationErrorKind::OneOfNotValid { .. } => String::new(),
-                // What it is does not tell what is wrong with it.
+                // The expected type alone does not explain the error.
                 _ => format!(" ({misfit})"),
             };
-            format!("{} must be {wanted}, not {}{bound}", named(&place), shown(misfit.instance()))
+            format!(
+                "{} must be {wanted}, not {}{bound}",
+                named(&field_path),
+                value_text(misfit.instance())
+            )
         }
     }
 }
 
-/// What the type refuses although its schema does not.
+/// The text for arguments that fit the schema but not the type.
 fn refused(fields: &Map<String, Value>, error: &serde_json::Error, refuses: Refuses<'_>) -> String {
     let said = |fields: Map<String, Value>| {
         refuses(&Value::Object(fields).to_string()).map(|error| reason(&error))
     };
     let before = said(fields.clone());
-    // Without the field that is refused it would be something else.
+    // Without the refused field the type's error differs.
     let culprit = before.is_some().then(|| {
         fields.keys().take(FIELDS).find(|field| {
             let mut others = fields.clone();
@@ -144,13 +154,13 @@ fn refused(fields: &Map<String, Value>, error: &serde_json::Error, refuses: Refu
     }
 }
 
-/// What serde says, without where.
+/// The message of a serde error, without its position.
 fn reason(error: &serde_json::Error) -> String {
     let said = error.to_string();
     said.rsplit_once(" at line ").map_or(said.as_str(), |(why, _)| why).to_owned()
 }
 
-/// What serde says, without the names that types have in a program.
+/// The message of a serde error, without the names of Rust types.
 fn plain(said: &str) -> String {
     let mut words: Vec<Cow<'_, str>> = Vec::new();
     let mut rest = said.split(' ').peekable();
@@ -172,7 +182,7 @@ fn plain(said: &str) -> String {
     words.join(" ")
 }
 
-/// The numbers that a type of this name can hold.
+/// The range of the integer type of this name.
 fn range(name: &str) -> Option<(i128, i128)> {
     let bits = match name.get(1..)? {
         "size" => usize::BITS,
@@ -185,7 +195,7 @@ fn range(name: &str) -> Option<(i128, i128)> {
     }
 }
 
-/// The fields that there are.
+/// The text that lists the fields of a schema.
 fn fields(schema: Option<&Value>) -> String {
     let known = schema.and_then(|schema| schema.get("properties")?.as_object());
     let Some(known) = known.filter(|known| !known.is_empty()) else {
@@ -195,7 +205,7 @@ fn fields(schema: Option<&Value>) -> String {
     format!("; the fields are {}", names.join(", "))
 }
 
-/// The part of a schema that is about this place, if it is told plainly.
+/// The part of a schema for this path, if plain `properties` and `items` lead there.
 fn within<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     let mut here = schema;
     for segment in path.split('/').skip(1) {
@@ -208,8 +218,8 @@ fn within<'a>(schema: &'a Value, path: &str) -> Option<&'a Value> {
     Some(here)
 }
 
-/// A place as a program would write it: `list.0.name`.
-fn place(path: &str) -> String {
+/// The path in the form `list.0.name`.
+fn dotted(path: &str) -> String {
     path.split('/').skip(1).map(unescaped).collect::<Vec<_>>().join(".")
 }
 
@@ -220,7 +230,7 @@ fn unescaped(segment: &str) -> Cow<'_, str> {
     }
 }
 
-/// What belongs where this schema holds; nothing if it does not say plainly.
+/// The text for the values that a schema accepts. It is empty for other forms of schema.
 fn wanted_at(schema: &Value, deep: u32) -> String {
     if let Some(only) = schema.get("const") {
         return only.to_string();
@@ -273,8 +283,8 @@ fn named(field: &str) -> String {
     Value::from(text::cut(field, QUOTED).as_ref()).to_string()
 }
 
-/// A value as it is spoken of: a short one as it is.
-fn shown(value: &Value) -> String {
+/// The text for a value: the value itself if it is short, else its kind.
+fn value_text(value: &Value) -> String {
     match value {
         Value::Array(_) | Value::Object(_) => kind(value).to_owned(),
         value => match value.to_string() {

@@ -1,9 +1,9 @@
-//! A cap that is reached, in words for a model: no model can raise it.
+//! The text for a model that has reached a cap. No model can raise a cap.
 
 use offshoot_core::{Cap, CapReached};
 
-/// What a model is told of it, and what it can do.
-pub(super) fn told(reached: &CapReached) -> String {
+/// The text about a reached cap: the limit, and what the model can do.
+pub(super) fn cap_text(reached: &CapReached) -> String {
     let CapReached { cap, limit, used } = reached;
     let way_out = match cap {
         Cap::Depth => "do it yourself",
@@ -15,7 +15,7 @@ pub(super) fn told(reached: &CapReached) -> String {
             "wait until some of your tasks have started or stop some with cancel_task, and try \
              again; or do it yourself"
         }
-        // None of them is ever given back.
+        // Ended tasks still count.
         Cap::Total(_) | Cap::Tree => "do what is left yourself",
     };
     let how_far = match cap {

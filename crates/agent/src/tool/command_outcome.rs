@@ -11,8 +11,8 @@ use offshoot_core::TaskId;
 pub struct CommandOutcome {
     /// The task of the command.
     pub task: TaskId,
-    /// How it has ended, or that it still runs.
+    /// How the command ended, or that it still runs.
     pub summary: String,
-    /// The part of its output that is shown.
+    /// The part of its output that the model reads.
     pub output: String,
 }

@@ -1,4 +1,4 @@
-//! A typed function as a tool.
+//! Typed functions as tools.
 
 use std::fmt;
 use std::future::{Future, ready};
@@ -49,13 +49,14 @@ pub struct Function<F, A> {
     arguments: PhantomData<fn(A)>,
 }
 
-/// What a call with these arguments would do.
+/// A function that returns the access of a call with these arguments.
 type Wishes<A> = Box<dyn Fn(&ToolContext, &A) -> Access + Send + Sync>;
 
-/// What a typed tool may return: text, anything that can be written as JSON
-/// through [`Output::json`], or an [`Output`].
+/// The return type of a typed tool: text or an [`Output`].
+///
+/// [`Output::json`] makes an output of a value.
 pub trait Returns {
-    /// What the model gets.
+    /// The output for the model.
     fn into_output(self) -> Output;
 }
 
@@ -78,11 +79,11 @@ impl Returns for &str {
 }
 
 impl Output {
-    /// A value, as JSON.
+    /// An output with this value as JSON.
     pub fn json<T: Serialize>(value: &T) -> Result<Self, ToolError> {
         let written = serde_json::to_string(value).map_err(|error| ToolError::of(&error))?;
-        // A bracket stands in strings alone, where it can be written so that it
-        // poses as nothing and reads as the same.
+        // JSON has "<" only inside of strings, where an escape stands for it. The
+        // value stays the same, and no text in it can pose as a notice.
         Ok(Self::text(closed_with(&written, "\\u003c")))
     }
 }
@@ -94,8 +95,9 @@ where
     Run: Future<Output = Result<R, ToolError>> + Send + 'static,
     R: Returns + 'static,
 {
-    /// A tool that a model calls `name`, and of which it knows this. Until told
-    /// otherwise each call has an effect of its own and is never repeated.
+    /// Creates a tool with this name and description.
+    ///
+    /// By default each call has a lasting effect and is never repeated.
     pub fn new(name: &str, description: &str, function: F) -> Self {
         Self {
             spec: ToolSpec {
@@ -111,7 +113,7 @@ where
         }
     }
 
-    /// A built-in tool, with the effect and the access that its row declares.
+    /// Creates a built-in tool with the effect and the access that its row declares.
     pub fn built_in(tool: &'static BuiltInTool, description: &str, function: F) -> Self {
         let function = Self { effect: tool.effect, ..Self::new(tool.name, description, function) };
         match tool.class {
@@ -120,22 +122,22 @@ where
         }
     }
 
-    /// It changes nothing.
+    /// Marks the tool as read-only.
     #[must_use]
     pub fn read_only(mut self) -> Self {
         self.effect = Effect::ReadOnly;
         self
     }
 
-    /// A call that is repeated does nothing more.
+    /// Marks the tool as idempotent: a repeated call has no further effect.
     #[must_use]
     pub fn idempotent(mut self) -> Self {
         self.effect = Effect::Idempotent;
         self
     }
 
-    /// What a call wants to do, as its arguments say. Without it that follows from
-    /// what calls do in general.
+    /// Sets the function that returns the access of a call. Without one, the access
+    /// follows from the effect of the tool.
     #[must_use]
     pub fn wishing(
         mut self,
@@ -153,16 +155,17 @@ where
         self.wishing(move |_, _| Access::new(&name, Action::ManageTasks))
     }
 
-    /// It takes as long as it takes. A message that interrupts the agent ends it,
-    /// as it ends any other call: the future of the call is dropped, and the
-    /// model is told what that means for a tool of this effect.
+    /// Marks the tool as long-running: its calls have no tool timeout.
+    ///
+    /// A message that interrupts the agent ends a call by dropping its future. The model
+    /// reads what that means for a tool of this effect.
     #[must_use]
     pub fn long_running(mut self) -> Self {
         self.span = Span::Long;
         self
     }
 
-    /// It takes as long as it takes, and looks out for messages itself: see
+    /// Marks the tool as long-running and watching for messages itself. See
     /// [`ToolContext::spoken_to`].
     #[must_use]
     pub fn watchful(mut self) -> Self {
@@ -199,7 +202,7 @@ where
     fn wish(&self, cx: &ToolContext, arguments: &str) -> Result<Access, ToolError> {
         let Some(wish) = &self.wish else {
             return match self.effect {
-                // Nobody is asked, and the call says what does not fit.
+                // A read needs no approval, and the call reports what does not fit.
                 Effect::ReadOnly => Ok(Access::new(&self.spec.name, Action::Read)),
                 effect => parse_arguments::<A>(arguments, &self.spec.parameters)
                     .map(|_| Access::new(&self.spec.name, effect.deed())),
@@ -210,7 +213,7 @@ where
     }
 
     fn call(&self, cx: ToolContext, arguments: String) -> BoxFuture<Result<Output, ToolError>> {
-        // Nothing is kept for the time of the call but what the function keeps.
+        // The future of the call holds only what the function keeps.
         match parse_arguments(&arguments, &self.spec.parameters) {
             Ok(arguments) => Box::pin((self.function)(cx, arguments).map_ok(R::into_output)),
             Err(error) => Box::pin(ready(Err(error))),
@@ -218,8 +221,9 @@ where
     }
 }
 
-/// The schema of arguments, as providers take it: an object without the parts
-/// that only tools for people use.
+/// The JSON Schema of arguments in the form that providers accept.
+///
+/// It is an object without the parts that only tools for people use.
 pub fn schema_of<A: JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -230,7 +234,7 @@ pub fn schema_of<A: JsonSchema>() -> Value {
     schema.remove("description");
     let mut schema = schema.to_value();
     if let Value::Object(object) = &mut schema {
-        // A tool without arguments is an object, too.
+        // Providers need an object even for a tool without arguments.
         object.insert("type".to_owned(), "object".into());
         object.entry("properties").or_insert_with(|| Value::Object(Default::default()));
     }
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn s11_1_a_schema_is_made_of_the_type_and_is_strict() {
+    fn s11_1_a_schema_follows_from_the_type_and_is_strict() {
         let schema = schema_of::<Look>();
         assert_eq!(schema["type"], "object");
         assert_eq!(schema["additionalProperties"], false);

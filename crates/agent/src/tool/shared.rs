@@ -35,7 +35,7 @@ pub struct Limits {
     pub tool_result: usize,
     /// The timeout of tools that are not marked long-running.
     pub tool_span: Duration,
-    /// How long a call waits for an approval. It is denied after that.
+    /// The longest wait for an approval. After it the call is denied.
     pub approval: Duration,
     /// The number of tries for each model answer.
     pub tries: u32,
@@ -61,34 +61,34 @@ impl Default for Limits {
     }
 }
 
-/// What an agent's loop and tools get at.
+/// The state that the loops and the tools of agents use.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentShared {
     pub(crate) models: Arc<dyn ModelSource>,
     pub(crate) tools: Vec<Arc<dyn Tool>>,
-    /// Where agents find further tools.
+    /// The sources of further tools.
     pub(crate) tool_sources: Vec<Arc<dyn ToolSource>>,
-    /// The tools of agents that want nothing of their own, made once.
+    /// The cached tools of agents.
     pub(crate) tool_cache: ToolCache,
     /// The dialects that agents can have.
     pub(crate) dialects: Dialects,
     pub(crate) limits: Limits,
     pub(crate) prices: Prices,
     pub(crate) deltas: Deltas,
-    /// Where profiles are found, if there are any.
+    /// The source of profiles, if there is one.
     pub(crate) profiles: Option<Arc<dyn ProfileSource>>,
     /// The standing grants.
     pub(crate) grants: StandingGrants,
-    /// Where the worktrees of isolated agents are, if there is a place.
+    /// The worktrees of isolated agents, if a directory is set.
     pub(crate) worktrees: Option<Worktrees>,
     /// The reservations of model calls in progress.
     pub(crate) reservations: Reservations,
-    /// The clocks of agents whose time is limited.
+    /// The clocks of agents with a time limit.
     pub(crate) clocks: Clocks,
 }
 
 impl AgentShared {
-    /// The profile of this name for agents that work in this folder.
+    /// The profile of this name for agents with this working directory.
     pub(crate) fn profile(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! `survey`: counts what there is in a folder, and changes nothing.
+//! `survey`: counts the files below a directory.
 
 mod spelling;
 
@@ -31,19 +31,19 @@ struct Arguments {
     deep: bool,
 }
 
-/// What there is in a folder.
+/// The contents of a directory, as counts.
 #[derive(Debug, Default, PartialEq, Eq, Serialize)]
 struct Survey {
     files: u64,
     folders: u64,
     bytes: u64,
     lines: u64,
-    /// The folders directly in it.
+    /// The names of the directories directly in it.
     names: Vec<String>,
-    /// How many more there are, where naming all would take too long.
+    /// The number of further directories, which are not named.
     #[serde(skip_serializing_if = "is_none")]
     unnamed: u64,
-    /// What could not be read.
+    /// The number of entries that could not be read.
     #[serde(skip_serializing_if = "is_none")]
     unread: u64,
 }
@@ -52,32 +52,33 @@ fn is_none(number: &u64) -> bool {
     *number == 0
 }
 
-/// How many entries are looked at. A folder with more is refused.
+/// The most entries of a count. A larger directory is an error.
 const MOST: u64 = 1_000_000;
 
-/// How many folders are named at the most, and in how many bytes as they are
-/// written down: what a tool returns is cut if it is long.
+/// The most directories that the result names.
 const NAMED: usize = 200;
+
+/// The most bytes of their names as JSON, so that the result is not cut.
 const NAMES: usize = 8_000;
 
-/// Has the thread that counts stop when nobody waits for it any more.
+/// Stops the counting thread when the call has ended.
 #[derive(Debug, Default)]
-struct Stop(Arc<AtomicBool>);
+struct StopGuard(Arc<AtomicBool>);
 
-impl Drop for Stop {
+impl Drop for StopGuard {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// A tool that counts what there is in a folder: files, folders, bytes and
-/// lines. Links are counted as files and not followed.
+/// The tool that counts files, directories, bytes and lines in a directory.
+///
+/// Links are counted as files and not followed.
 pub fn survey() -> impl Tool {
     survey_hiding([])
 }
 
-/// The same for agents that know nothing of these files and folders and of all that
-/// is in them.
+/// The same tool with these files and directories hidden, including their contents.
 pub fn survey_hiding(paths: impl IntoIterator<Item = PathBuf>) -> impl Tool {
     let hidden: Arc<[PathBuf]> = paths.into_iter().collect();
     Function::built_in(
@@ -96,12 +97,12 @@ async fn call(
     let Some(root) = cx.folder().map(Path::to_owned) else {
         return Err(ToolError::new("You work in no folder, so there is nothing to count."));
     };
-    let stop = Stop::default();
+    let stop = StopGuard::default();
     let stopped = stop.0.clone();
     let counted = tokio::task::spawn_blocking(move || {
         let folder = within(&root, &asked.path)?;
         let hidden = Hidden::seen_from(&root, &hidden);
-        if hidden.holds(&folder) {
+        if hidden.contains(&folder) {
             return Err(ToolError::new(format!("{:?} is kept from agents.", asked.path)));
         }
         let mut count = Count { survey: Survey::default(), stopped: &stopped, hidden };
@@ -114,7 +115,7 @@ async fn call(
     Output::json(&survey)
 }
 
-/// The folder of this name, which must be in the one the agent works in.
+/// The directory of this name, which must be in the agent's working directory.
 fn within(root: &Path, path: &str) -> Result<PathBuf, ToolError> {
     let unknown = |error: std::io::Error| ToolError::new(format!("There is no {path:?}: {error}."));
     let root = root.canonicalize().map_err(unknown)?;
@@ -126,7 +127,7 @@ fn within(root: &Path, path: &str) -> Result<PathBuf, ToolError> {
 }
 
 impl Survey {
-    /// Leaves out the names for which there is no room.
+    /// Removes the names that exceed the limits, and counts them.
     fn shorten(&mut self) {
         self.names.sort_unstable();
         let mut bytes = 0;
@@ -140,24 +141,25 @@ impl Survey {
     }
 }
 
-/// What nobody sees, where it really is.
+/// The canonical paths that agents cannot see.
 struct Hidden(Vec<PathBuf>);
 
 impl Hidden {
-    /// A folder to work in may lie in a hidden one, and is then seen itself.
+    /// The hidden paths for an agent with this working directory.
+    ///
+    /// A hidden path that contains the working directory does not hide it.
     fn seen_from(root: &Path, paths: &[PathBuf]) -> Self {
         let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         let real = paths.iter().map(|path| path.canonicalize().unwrap_or(path.clone()));
         Self(real.filter(|hidden| !root.starts_with(hidden)).collect())
     }
 
-    fn holds(&self, path: &Path) -> bool {
+    fn contains(&self, path: &Path) -> bool {
         self.0.iter().any(|hidden| path.starts_with(hidden))
     }
 }
 
-/// Opens what really is at a path: a link that was put there since then leads
-/// nowhere, and nothing is waited for.
+/// Opens the file or directory at a path. It follows no links and never blocks.
 fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC | flags;
     #[cfg(target_os = "linux")]
@@ -165,7 +167,7 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         use rustix::fs::{ResolveFlags, openat2};
 
         match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
-            // Some filters of system calls do not know it.
+            // Some seccomp filters do not know this system call.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
@@ -173,10 +175,10 @@ fn open(path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     openat(CWD, path, flags | OFlags::NOFOLLOW, Mode::empty())
 }
 
-/// The name of something in a folder, and what it is if that can be told.
+/// The name of a directory entry, and its metadata if that can be read.
 type Entry = (PathBuf, Result<Stat, Errno>);
 
-/// What there is in an open folder. Links are not followed.
+/// The entries of an open directory. Links are not followed.
 fn entries(folder: &OwnedFd) -> Result<Vec<Entry>, Errno> {
     let mut all = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -193,7 +195,7 @@ fn entries(folder: &OwnedFd) -> Result<Vec<Entry>, Errno> {
     Ok(all)
 }
 
-/// A count under way.
+/// A count in progress.
 struct Count<'a> {
     survey: Survey,
     stopped: &'a AtomicBool,
@@ -203,7 +205,7 @@ struct Count<'a> {
 impl Count<'_> {
     fn check(&self) -> Result<(), ToolError> {
         match self.stopped.load(Ordering::Relaxed) {
-            true => Err(ToolError::new("Nobody waits for the count any more.")),
+            true => Err(ToolError::new("The call that waits for the count has ended.")),
             false => Ok(()),
         }
     }
@@ -219,7 +221,7 @@ impl Count<'_> {
             for (name, found) in entries {
                 self.check()?;
                 let path = next.join(&name);
-                if self.hidden.holds(&path) {
+                if self.hidden.contains(&path) {
                     continue;
                 }
                 let Ok(found) = found else {
@@ -254,7 +256,7 @@ impl Count<'_> {
         if kind != FileType::RegularFile {
             return Ok(());
         }
-        // It may be something else by now.
+        // Another process may have replaced the file.
         let is_file = |opened: &OwnedFd| {
             let found = fstat(opened).map(|found| FileType::from_raw_mode(found.st_mode));
             found == Ok(FileType::RegularFile)
@@ -296,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_is_not_counted_and_no_link_is_followed() {
+    fn hidden_files_are_not_counted_and_links_are_not_followed() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         std::fs::create_dir_all(home.join("in/keys/of a bank")).unwrap();
@@ -309,8 +311,8 @@ mod tests {
         assert_eq!((survey.files, survey.folders, survey.lines), (2, 1, 2), "the link is one");
         assert_eq!(survey.names, ["docs"]);
         let survey = counted(&home.join("in/docs"), &[home.join("in")]);
-        assert_eq!(survey.files, 1, "where somebody works is seen");
-        // As if the folder had been exchanged for the link at this moment.
+        assert_eq!(survey.files, 1, "the working directory is never hidden");
+        // As if a link had replaced the directory at this moment.
         let survey = counted(&home.join("in/link"), &[]);
         assert_eq!((survey.files, survey.unread), (0, 1), "{survey:?}");
     }

@@ -7,31 +7,33 @@ use parking_lot::Mutex;
 
 use super::Toolbox;
 
-/// The tools of agents, made once and shared. An agent that waits keeps only what
-/// was made for it alone.
+/// The shared tools of agents.
+///
+/// Agents with equal tools share one toolbox, so a waiting agent keeps little memory.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolCache(pub(crate) Arc<CachedTools>);
 
 #[derive(Debug)]
 pub(crate) struct CachedTools {
-    /// For agents that have every tool of their place, by dialect and place.
-    pub(crate) whole: Box<[[OnceLock<PlaceTools>; 4]]>,
-    /// For the others.
+    /// The tools of agents that have every tool of their position, by dialect and
+    /// position.
+    pub(crate) whole: Box<[[OnceLock<PositionTools>; 4]]>,
+    /// The tools of other agents, by shape.
     pub(crate) shaped: Mutex<HashMap<ToolShape, Arc<Toolbox>>>,
 }
 
 impl ToolCache {
-    /// An empty cache for so many dialects.
+    /// Creates an empty cache for this number of dialects.
     pub(crate) fn new(dialects: usize) -> Self {
         let whole = (0..dialects).map(|_| Default::default()).collect();
         Self(Arc::new(CachedTools { whole, shaped: Mutex::default() }))
     }
 }
 
-/// The difference between an agent's tools and all tools of its place.
+/// The difference between an agent's tools and all tools of its position.
 #[derive(Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ToolShape {
-    pub(crate) place: usize,
+    pub(crate) position: usize,
     /// The position of the dialect among the registered ones.
     pub(crate) dialect: usize,
     /// The tools that the agent is not offered.
@@ -40,9 +42,9 @@ pub(crate) struct ToolShape {
     pub(crate) profiles: Box<str>,
 }
 
-/// The tools of a place, and the system prompt of an agent without its own.
+/// The tools of a position, and the system prompt of an agent without its own.
 #[derive(Clone, Debug)]
-pub(crate) struct PlaceTools {
+pub(crate) struct PositionTools {
     pub(crate) tools: Arc<Toolbox>,
     pub(crate) system: Arc<str>,
 }

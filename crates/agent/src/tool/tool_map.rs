@@ -10,7 +10,7 @@ use crate::dialect::{DialectName, UnknownDialect};
 use crate::finish_alias::FinishAlias;
 use crate::profile::Profile;
 
-/// The tools that an agent would have without a dialect.
+/// The tools that an agent has without a dialect.
 #[derive(Clone, Debug, Default)]
 pub struct OfferedTools {
     /// Tools that the application provides. A dialect never replaces them, but may
@@ -22,7 +22,7 @@ pub struct OfferedTools {
     pub profiles: Vec<Arc<Profile>>,
 }
 
-/// A dialect: how the built-in tools and tasks are called in another system.
+/// A dialect: the names of the built-in tools and of tasks in another system.
 ///
 /// The methods have defaults for a dialect that changes nothing.
 pub trait ToolMap: Send + Sync + fmt::Debug + 'static {
@@ -87,7 +87,7 @@ impl Dialects {
         }
     }
 
-    /// How many are registered.
+    /// The number of registered dialects.
     pub(crate) fn count(&self) -> usize {
         self.0.len()
     }
@@ -108,8 +108,9 @@ impl Dialects {
         self.0.get(position).map_or(&NativeTools, |map| &**map)
     }
 
-    /// The dialect of this name. An agent of an unknown dialect has failed before
-    /// it reads this, so the default stands in for one.
+    /// The dialect of this name, or the default one.
+    ///
+    /// An agent of an unknown dialect fails before it reads this.
     pub(crate) fn get(&self, name: &DialectName) -> &dyn ToolMap {
         self.at(self.position(name).unwrap_or_default())
     }

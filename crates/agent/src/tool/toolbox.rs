@@ -1,4 +1,4 @@
-//! The tools that an agent has.
+//! Toolboxes: the tools of one agent.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use offshoot_models::ToolSpec;
 
 use super::Tool;
 
-/// The tools that an agent has, by their names.
+/// The tools of an agent, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Toolbox {
     tools: Vec<Arc<dyn Tool>>,
@@ -14,8 +14,10 @@ pub(crate) struct Toolbox {
 }
 
 impl Toolbox {
-    /// These tools. Of two that have the same name the first stays: what a user
-    /// brings is never replaced.
+    /// Creates a toolbox of these tools.
+    ///
+    /// Of two tools with the same name the first one stays, so a provided tool is never
+    /// replaced.
     pub(crate) fn new(tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         let mut kept: Vec<Arc<dyn Tool>> = Vec::new();
         for tool in tools {
@@ -27,17 +29,17 @@ impl Toolbox {
         Self { tools: kept, specs }
     }
 
-    /// These and one more.
+    /// The same toolbox with one more tool.
     pub(crate) fn with(&self, tool: Arc<dyn Tool>) -> Self {
         self.extended([tool])
     }
 
-    /// These and more.
+    /// The same toolbox with more tools.
     pub(crate) fn extended(&self, tools: impl IntoIterator<Item = Arc<dyn Tool>>) -> Self {
         Self::new(self.tools.iter().cloned().chain(tools))
     }
 
-    /// How a model sees them.
+    /// The descriptions of the tools for a model.
     pub(crate) fn specs(&self) -> Arc<[ToolSpec]> {
         self.specs.clone()
     }
@@ -47,7 +49,7 @@ impl Toolbox {
         self.tools.iter().find(|tool| &*tool.spec().name == name)
     }
 
-    /// Their names, for a model that called one which is not there.
+    /// The names of the tools, for a model that called an unknown one.
     pub(crate) fn names(&self) -> String {
         let names: Vec<_> = self.specs.iter().map(|spec| &*spec.name).collect();
         names.join(", ")

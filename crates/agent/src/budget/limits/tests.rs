@@ -11,7 +11,7 @@ fn refused(written: &str) -> String {
 }
 
 #[test]
-fn s8_2_a_budget_is_read_as_people_write_it() {
+fn s8_2_a_budget_is_parsed_as_people_write_it() {
     let money = |billionths| Some(Money(billionths));
     for (written, read) in [
         ("2usd", 2_000_000_000),
@@ -40,7 +40,7 @@ fn s8_2_a_budget_is_read_as_people_write_it() {
 }
 
 #[test]
-fn s8_2_what_is_no_budget_is_told_with_what_would_be() {
+fn s8_2_the_error_for_an_invalid_budget_names_the_valid_forms() {
     for (written, why) in [
         ("", "it says nothing"),
         ("2usd,", "it says nothing"),
@@ -71,7 +71,7 @@ fn s8_2_what_is_no_budget_is_told_with_what_would_be() {
 }
 
 #[test]
-fn s8_2_within_another_budget_the_lesser_counts_and_absent_is_unlimited() {
+fn s8_2_within_another_budget_the_lower_limit_of_each_applies() {
     let within = budget("2usd, 5 steps").within(budget("3usd, 1k tokens, 0 steps"));
     assert_eq!(within.to_string(), "2usd, 1000 tokens, 0 steps");
     assert!(Budget::default().within(Budget::default()).is_unlimited());
@@ -80,7 +80,7 @@ fn s8_2_within_another_budget_the_lesser_counts_and_absent_is_unlimited() {
 
 proptest! {
     #[test]
-    fn s8_2_what_is_written_is_read_back(
+    fn s8_2_a_written_budget_is_read_back_unchanged(
         tokens in proptest::option::of(0..=MOST),
         money in proptest::option::of(0..=MOST),
         time in proptest::option::of(0..=MOST),
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn s8_2_whatever_is_written_is_read_or_refused(written in "[0-9a-z.,$ -]{0,24}") {
+    fn s8_2_every_text_is_a_budget_or_an_error(written in "[0-9a-z.,$ -]{0,24}") {
         if let Ok(limits) = written.parse::<Budget>() {
             prop_assert_eq!(limits.to_string().parse::<Budget>().unwrap(), limits);
         }

@@ -1,5 +1,5 @@
-//! What a child is made of: its owner's permissions, the profile that was chosen, and
-//! what the call narrows.
+//! The brief of a child: its owner's permissions, narrowed by the chosen profile and by
+//! the call.
 
 use std::sync::Arc;
 
@@ -13,8 +13,9 @@ use crate::control;
 use crate::profile::{Profile, ProfileError, ProfileUnavailable, is_name};
 use crate::tool::{ToolContext, ToolError};
 
-/// The brief of a child, as far as its owner and its profile decide it, and the kind of
-/// its backend if it is another one than the owner's.
+/// The part of a child's brief that its owner, its profile and the call's limits decide.
+///
+/// The second value is the kind of its backend if it differs from the owner's.
 pub(super) async fn brief(
     cx: &ToolContext,
     asked: &Arguments,
@@ -43,8 +44,8 @@ pub(super) async fn brief(
                 None => found.map_err(|error| nothing(error.into()))?,
             };
             allowed(own, Some(&profile.name)).map_err(nothing)?;
-            let told = profile.configured(asked.config.as_ref()).map_err(nothing)?;
-            brief = profile.applied_to(brief).told(told);
+            let config_text = profile.configured(asked.config.as_ref()).map_err(nothing)?;
+            brief = profile.applied_to(brief).with_system_text(config_text);
         }
         None => {
             allowed(own, None).map_err(nothing)?;
@@ -56,8 +57,10 @@ pub(super) async fn brief(
     Ok((narrow(cx, asked, brief)?, other))
 }
 
-/// The profile of this name, as it was when the call was made first: a call that is
-/// repeated asks for the same child, whatever its file says by then.
+/// The profile of this name when the call was first made.
+///
+/// The profile is journalled, so that a repeated call requests the same child even if
+/// the profile's file has changed.
 async fn kept(
     cx: &ToolContext,
     name: &str,
@@ -78,11 +81,11 @@ async fn kept(
     })
 }
 
-/// Whether an agent may send off one of this profile, or one without.
+/// Checks that an agent may spawn one of this profile, or one without a profile.
 fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), ProfileError> {
     let Some(agents) = &own.agents else { return Ok(()) };
     let allowed = || match agents.is_empty() {
-        true => "nobody may".to_owned(),
+        true => "no profile may".to_owned(),
         false => format!("these may: {}", text::cut(&agents.join(", "), 1_000)),
     };
     match profile {
@@ -92,7 +95,7 @@ fn allowed(own: &Brief, profile: Option<&str>) -> Result<(), ProfileError> {
     }
 }
 
-/// With what the call itself narrows.
+/// Narrows the permissions by the `tools` and the `mode` of the call.
 fn narrow(cx: &ToolContext, asked: &Arguments, mut brief: Brief) -> Result<Brief, ToolError> {
     let mut layer = PolicyLayer::default();
     if let Some(tools) = &asked.tools {

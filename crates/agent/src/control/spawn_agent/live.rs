@@ -1,4 +1,4 @@
-//! The live agents that an agent has sent off.
+//! The live agents that an agent has spawned.
 
 use offshoot_core::{Owner, Task, TaskId};
 
@@ -6,18 +6,18 @@ use crate::KIND;
 use crate::brief::{Brief, BriefContext, Isolation};
 use crate::tool::{ToolContext, ToolError};
 
-/// The live agents that an agent has sent off.
+/// The live agents that an agent has spawned.
 #[derive(Default)]
 pub(super) struct Live {
-    /// How many there are, as far as they were counted.
+    /// The number of live agents, at least up to the limit.
     pub(super) count: usize,
-    /// The one that the same call has made before a crash, whatever it lacks now.
+    /// The agent that the same call spawned before a crash.
     pub(super) itself: Option<(TaskId, Isolation)>,
-    /// Those that have the same task.
+    /// The agents that have the same task.
     pub(super) twins: Vec<(TaskId, Brief)>,
 }
 
-/// The live agents that were sent off, as far as there may be any.
+/// Reads the live agents of the caller, at least up to the limit.
 pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError> {
     let mut live = Live::default();
     count(cx, (task, KIND), &mut live).await?;
@@ -27,7 +27,7 @@ pub(super) async fn live(cx: &ToolContext, task: &str) -> Result<Live, ToolError
     Ok(live)
 }
 
-/// Adds the live agents of one kind, unless the count is full.
+/// Adds the live agents of one kind. It stops at the limit.
 async fn count(
     cx: &ToolContext,
     (task, kind): (&str, &str),
@@ -62,8 +62,9 @@ fn brief(task: &Task) -> Option<Brief> {
     task.spec.input.decode().ok()
 }
 
-/// Whether two agents are asked for the same. Of forks it does not matter how
-/// much was said since the first one was made.
+/// Whether two briefs request the same agent.
+///
+/// Two forks of one conversation are the same even if one knows more of it.
 pub(super) fn is_same(one: &Brief, other: &Brief) -> bool {
     let mut one = one.clone();
     if let (BriefContext::Fork { blocks, .. }, BriefContext::Fork { blocks: until, .. }) =
@@ -71,7 +72,7 @@ pub(super) fn is_same(one: &Brief, other: &Brief) -> bool {
     {
         *blocks = until;
     }
-    // What each may spend depends on what was left.
+    // The budgets depend on the rest of the owner's budget at each call.
     (one.budget, one.pools) = (other.budget.clone(), other.pools.clone());
     one == *other
 }

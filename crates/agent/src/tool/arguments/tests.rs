@@ -40,12 +40,12 @@ struct Spot {
     x: f64,
 }
 
-fn told(written: &str) -> String {
+fn error_text(written: &str) -> String {
     parse_arguments::<Look>(written, &schema_of::<Look>()).unwrap_err().to_string()
 }
 
 #[test]
-fn s11_1_what_is_wrong_is_told_by_field_and_what_belongs_there() {
+fn s11_1_an_error_names_the_field_and_the_expected_value() {
     for (written, said) in [
         (json!({"path": "x", "hurry": 1}), "there is no field \"hurry\"; the fields are \"path\","),
         (json!({}), "the field \"path\" is missing: a string"),
@@ -64,15 +64,15 @@ fn s11_1_what_is_wrong_is_told_by_field_and_what_belongs_there() {
         (json!("x"), "they must be one object with fields, not a string"),
         (json!(null), "not null"),
     ] {
-        let told = told(&written.to_string());
-        assert!(told.contains(said), "{written}: {told}");
-        assert!(told.contains("Nothing was done"), "{told}");
+        let text = error_text(&written.to_string());
+        assert!(text.contains(said), "{written}: {text}");
+        assert!(text.contains("Nothing was done"), "{text}");
         for inside in ["struct", "Look", "Spot", "u32", "oneOf", "elements"] {
-            assert!(!told.contains(inside), "{written}: {told}");
+            assert!(!text.contains(inside), "{written}: {text}");
         }
     }
-    assert!(told("{not json").contains("they are not JSON"));
-    assert!(told(r#"{"path": "a", "path": "b"}"#).contains("duplicate field `path`"));
+    assert!(error_text("{not json").contains("they are not JSON"));
+    assert!(error_text(r#"{"path": "a", "path": "b"}"#).contains("duplicate field `path`"));
     assert!(
         parse_arguments::<Look>(r#"{"path": "x", "how": {"slow": 3}}"#, &schema_of::<Look>())
             .is_ok()
@@ -80,19 +80,19 @@ fn s11_1_what_is_wrong_is_told_by_field_and_what_belongs_there() {
 }
 
 #[test]
-fn s11_1_what_is_told_is_bounded() {
+fn s11_1_the_text_of_an_error_is_bounded() {
     let long = "x".repeat(100_000);
     let many: Map<String, Value> =
         (0..1_000).map(|n| (format!("{n}{long}"), Value::Null)).take(50).collect();
     for written in [json!(many), json!({"path": [long]}), json!({"path": "x", "depth": long})] {
-        let told = told(&written.to_string());
-        assert!(told.chars().count() < 2_500, "{}", told.chars().count());
+        let text = error_text(&written.to_string());
+        assert!(text.chars().count() < 2_500, "{}", text.chars().count());
     }
 }
 
 proptest! {
     #[test]
-    fn whatever_is_written_is_read_or_told(written in "[\\[\\]{}\":,a-z0-9 ]{0,40}") {
+    fn arguments_are_parsed_or_the_call_does_nothing(written in "[\\[\\]{}\":,a-z0-9 ]{0,40}") {
         if let Err(error) = parse_arguments::<Look>(&written, &schema_of::<Look>()) {
             prop_assert!(error.to_string().contains("Nothing was done"));
         }

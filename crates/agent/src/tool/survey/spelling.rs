@@ -1,13 +1,17 @@
-//! How the name of a file is written for a model: as it is if it is text, and so
-//! that it can be read back if it is not.
+//! The spelling of file names for a model.
+//!
+//! A name that is UTF-8 is spelled as it is. Other names have escapes, so that they can
+//! be read back.
 
 use std::ffi::{OsStr, OsString};
 
-/// What begins a byte that is no text.
+/// The prefix of an escaped byte.
 const BYTE: &str = "\\x";
 
-/// A name as it is written. A byte that is no text is `\xff`; where that could
-/// be mistaken for the name itself, its backslashes are bytes, too.
+/// The spelling of a name.
+///
+/// A byte that is not UTF-8 becomes an escape such as `\xff`. In a name with such bytes,
+/// or one that contains `\x` itself, backslashes are escaped, too.
 #[cfg(unix)]
 pub(super) fn written(name: &OsStr) -> String {
     use std::fmt::Write;
@@ -27,7 +31,7 @@ pub(super) fn written(name: &OsStr) -> String {
     written
 }
 
-/// The name that is written so.
+/// The name with this spelling.
 #[cfg(unix)]
 pub(super) fn read(written: &str) -> OsString {
     use std::os::unix::ffi::OsStringExt;
@@ -52,13 +56,13 @@ pub(super) fn read(written: &str) -> OsString {
     OsString::from_vec(name)
 }
 
-/// A name as it is written: here every name is nearly always text.
+/// The spelling of a name. On this platform nearly every name is Unicode.
 #[cfg(not(unix))]
 pub(super) fn written(name: &OsStr) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// The name that is written so.
+/// The name with this spelling.
 #[cfg(not(unix))]
 pub(super) fn read(written: &str) -> OsString {
     written.into()
