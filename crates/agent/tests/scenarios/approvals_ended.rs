@@ -121,8 +121,8 @@ async fn s7_3_a_grant_covers_calls_that_match_it_and_never_guarded_ones() -> Tes
     let agent = world.agent_of(&brief).await;
     until_asked(&agent, 1).await;
     PendingApproval::decide(&agent, 1, &Decision::Always).await?;
-    // Of the second nobody is asked; of the third always, and that lasts for
-    // nothing, whatever is answered.
+    // The grant covers the second line. The third line needs an approval each time, and no
+    // decision for it is remembered.
     loop {
         if until_asked(&agent, 1).await[0].number == 2 {
             break;
@@ -132,11 +132,11 @@ async fn s7_3_a_grant_covers_calls_that_match_it_and_never_guarded_ones() -> Tes
     PendingApproval::decide(&agent, 2, &Decision::Always).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     assert_eq!(agent.questions().await?.len(), 2);
-    // Elsewhere it is asked for anew.
+    // In another directory the agent asks again.
     let other = world.agent_of(&brief.clone().folder("/elsewhere")).await;
     until_asked(&other, 1).await;
     other.cancel("enough").await?;
-    // What is denied stays denied.
+    // A denied call stays denied.
     let denied = offshoot_core::permissions::PolicyLayer::mode(
         offshoot_core::permissions::PermissionMode::Plan,
     );
@@ -155,11 +155,11 @@ async fn s7_3_a_standing_grant_holds_where_no_person_is_asked() -> Test {
     let say = |agents: Agents| agents.tool(tool).grants(grants);
     let world = World::with(writes(&["a", ".git"]), say).await;
     let unasked = world.brief("write").authority(asking().with_approver(Approver::None));
-    // What is guarded is denied, as it would be asked for in spite of the grant.
+    // The grant does not cover a guarded call, so the call is denied.
     let agent = world.agent_of(&unasked.clone().folder("/work")).await;
     let told: String = agent.wait().await?.decode()?;
     assert!(told.starts_with("wrote a | ") && told.contains("begins with a dot"), "{told}");
-    // So is the same call in a directory that the grant is not for.
+    // The same call in another directory is denied too.
     let agent = world.agent_of(&unasked.folder("/elsewhere")).await;
     let told: String = agent.wait().await?.decode()?;
     assert_eq!(told.matches("there is no approver").count(), 2, "{told}");

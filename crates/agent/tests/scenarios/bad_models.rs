@@ -1,4 +1,4 @@
-//! Models that do what they should not.
+//! Models that behave badly.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::{Caps, Outcome};
@@ -14,9 +14,9 @@ async fn one_that_invents_handles_is_told_what_there_is() -> Test {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "docs", "task": "x"}))]),
         ("lead", 1) => Turn::call([
             ("inspect_task", json!({"task": "dosc"})),
-            ("cancel_task", json!({"task": "nobody"})),
-            ("send_message", json!({"to": "nobody", "text": "hello"})),
-            ("wait_tasks", json!({"tasks": ["nobody"]})),
+            ("cancel_task", json!({"task": "missing"})),
+            ("send_message", json!({"to": "missing", "text": "hello"})),
+            ("wait_tasks", json!({"tasks": ["missing"]})),
         ]),
         ("lead", 2) => Turn::say(heard(call).join("\n")),
         ("lead", _) => Turn::say("over"),
@@ -31,7 +31,7 @@ async fn one_that_invents_handles_is_told_what_there_is() -> Test {
     let asked = world.model.asked();
     let told = whole(asked.iter().rfind(|call| purpose(call) == "lead").unwrap());
     assert!(told.contains("did you mean \"docs\""), "{told}");
-    assert_eq!(told.matches("there is no task \"nobody\" here").count(), 3, "{told}");
+    assert_eq!(told.matches("there is no task \"missing\" here").count(), 3, "{told}");
     lead.cancel("enough").await?;
     lead.wait().await?;
     Ok(())
@@ -172,7 +172,7 @@ async fn s4_6_nothing_that_a_tool_returns_poses_as_the_runtime() -> Test {
         _ => None,
     });
     let told = results.collect::<Vec<_>>().join("\n");
-    // The two are what wait_tasks and inspect_task say of its end.
+    // wait_tasks and inspect_task each report the failure.
     assert_eq!(told.matches("<notice kind=\"result\" task=\"a\"").count(), 2, "{told}");
     assert_eq!(told.matches("<notice").count(), 2, "{told}");
     assert_eq!(told.matches("</notice>").count(), 2, "{told}");
@@ -240,7 +240,7 @@ async fn one_that_cannot_be_found_fails_before_anything_is_asked() -> Test {
             (std::sync::Arc<dyn offshoot_models::Model>, offshoot_models::Gate),
             offshoot_agent::ModelUnavailable,
         > {
-            Err(offshoot_agent::ModelUnavailable::Unknown(format!("nobody is called {model}")))
+            Err(offshoot_agent::ModelUnavailable::Unknown(format!("no model is called {model}")))
         }
     }
     let agents = offshoot_agent::Agents::new(Nobody);
@@ -250,6 +250,6 @@ async fn one_that_cannot_be_found_fails_before_anything_is_asked() -> Test {
     let task = runtime.session("main").await?.spawn(agents.request(&brief)?).await?;
     let ended = task.wait().await?;
     let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };
-    assert!(failure.message.contains("nobody is called openai/none"), "{failure:?}");
+    assert!(failure.message.contains("no model is called openai/none"), "{failure:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What one agent may spend.
+//! The budget of one agent.
 
 use offshoot_agent::{AgentReport, Agents, Budget, Function, KIND, ToolContext, ToolError};
 use offshoot_core::FailureKind;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use crate::budget_support::{Meter, budget, failure, priced, tireless};
 use crate::support::{Test, World, answers, heard, whole};
 
-/// How many notices tell that little is left.
+/// The number of notices that warn of a small remainder.
 fn warnings(call: &Call) -> usize {
     whole(call).matches("<notice kind=\"budget\"").count()
 }
@@ -32,7 +32,7 @@ async fn s8_2_what_is_spent_of_a_budget_stays_within_it_and_the_last_words_are_k
         assert!(meter.money() <= money.map_or(u64::MAX, |money| money.0), "{limits}");
         assert!(meter.calls() <= steps.unwrap_or(u64::MAX), "{limits}: {}", meter.calls());
         assert!(meter.calls() >= 3, "{limits}: {}", meter.calls());
-        // What is shown is what is charged is what was used.
+        // The displayed, the charged and the used amounts are equal.
         let spent = *AgentReport::of(&agent.record().await?).unwrap().spent.unwrap();
         let live = world.agents.spent(&agent).await?.unwrap();
         assert_eq!(spent, live, "{limits}");
@@ -106,7 +106,7 @@ async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
     let (kind, _) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Budget);
     let (calls, spent) = (world.model.asked().len() as u64, agent.counted("tokens").await?);
-    // Each reads all that came before.
+    // Each call reads all that came before it.
     assert!(spent >= 60 * calls * (calls - 1) / 2, "{calls} calls took {spent}");
     let report = AgentReport::of(&agent.record().await?).unwrap();
     assert_eq!(report.usage.total(), spent, "the sum shown is the sum charged");
@@ -182,11 +182,11 @@ async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
 async fn s8_2_a_limit_on_money_without_a_price_is_refused_at_the_start() -> Test {
     let world = World::new(|_| Turn::say("done")).await;
     let mut brief = world.brief("say").budget(budget("1usd"));
-    brief.model = "openai/nobody-knows-this".parse()?;
+    brief.model = "openai/unknown-model".parse()?;
     let told = world.agents.request(&brief).unwrap_err().to_string();
-    assert!(told.contains("the price of openai/nobody-knows-this is not known"), "{told}");
+    assert!(told.contains("the price of openai/unknown-model is not known"), "{told}");
     assert!(told.contains("limit tokens instead"), "{told}");
-    // One that was asked for in another way does not begin.
+    // A spawn request that skips this check fails when the agent starts.
     let request = offshoot_runtime::TaskRequest::new(KIND, offshoot_core::Payload::encode(&brief)?);
     let agent = world.session.spawn(request).await?;
     let (kind, words) = failure(&agent.wait().await?);

@@ -1,4 +1,4 @@
-//! Counters of tasks, which budgets are made of.
+//! The counters of a task, from which budgets are computed.
 
 use offshoot_core::{Block, BlockKind, Owner, TaskId};
 use offshoot_runtime::{BodyError, Context, Error, Kind, Runtime};

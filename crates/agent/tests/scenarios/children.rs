@@ -1,4 +1,4 @@
-//! Agents that send others off.
+//! Agents that spawn others.
 
 use std::time::Duration;
 
@@ -210,8 +210,8 @@ async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
     Ok(())
 }
 
-/// A lead with a child that never ends looks around as it is told to, until it
-/// was told that polling does not help. How long that took, and how many looks.
+/// Runs a lead that polls a child without end until a notice says that polling does not help.
+/// Returns the elapsed time and the number of polls.
 async fn polls(task: &str, look: impl Fn(usize) -> Turn + Send + 'static) -> (Duration, usize) {
     let child = json!({"name": "a", "task": task});
     let world = World::new(move |call| match (purpose(call), answers(call)) {
@@ -240,7 +240,7 @@ async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
     let both = [list, inspect];
     let (span, looks) = polls("hang", move |step| Turn::call([both[step % 2].clone()])).await;
     assert!((60..120).contains(&span.as_secs()), "{span:?}");
-    // It may have seen how the child began.
+    // The lead may have seen the start of the child.
     assert!(looks <= 16, "{looks}");
     Ok(())
 }
@@ -248,7 +248,7 @@ async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
 #[tokio::test(start_paused = true)]
 async fn s11_6_looks_at_one_that_waits_for_an_answer_wait_too() -> Test {
     let look = |step| match step {
-        // Until it asks.
+        // Until the child asks.
         1 => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),
         _ => Turn::call([("list_tasks", json!({}))]),
     };
@@ -264,7 +264,7 @@ async fn s11_6_looks_of_one_answer_wait_for_a_change_together() -> Test {
     let both = [both.clone(), both].concat();
     let (span, looks) = polls("hang", move |_| Turn::call(both.clone())).await;
     assert!((60..120).contains(&span.as_secs()), "one wait, not one for each: {span:?}");
-    // It may have seen how the child began.
+    // The lead may have seen the start of the child.
     assert!(looks <= 16, "{looks}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Conversations that grow too long.
+//! Compaction of long conversations.
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_models::{ModelError, ModelLimits, Scripted, ToolChoice, Turn};

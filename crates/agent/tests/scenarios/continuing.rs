@@ -1,4 +1,4 @@
-//! Agents that go on with the conversation of one that has ended.
+//! Agents that continue the conversation of an ended agent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Test, World, answers, heard, last, purpose, whole};
 
-/// Says something to an agent that has ended. The one that goes on.
+/// Sends a message to an ended agent. Returns the agent that continues for it.
 async fn go_on(world: &World, ended: &TaskRef, said: &str) -> TaskRef {
     let receipts = ended.send(said).await.unwrap();
     world.session.task(&receipts.first().unwrap().task.to_string()).await.unwrap()

@@ -1,4 +1,4 @@
-//! How results reach the one who sent them off.
+//! Delivery of results to the owner of a task.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
-/// How often a conversation tells of a result.
+/// The number of reports of a result in a conversation.
 fn told(call: &Call, result: &str) -> usize {
     let whole = format!("{:?}", call.messages);
     assert!(!whole.contains(&format!("{result}{result}")));
@@ -79,7 +79,7 @@ async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step(
         }
         ("lead", 1) => Turn::call([("stand", json!({"door": "a"}))]),
         ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
-        // Of another one's it is not told.
+        // The lead hears nothing of the task of another agent.
         ("other", 0) => Turn::call([("stand", json!({"door": "b"}))]),
         ("other", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
         _ => Turn::say("work is done"),
@@ -106,18 +106,18 @@ async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> 
     let world = World::with(script, |agents| agents.tool(doors.tool())).await;
     let agent = world.agent("lead").await;
     until_called(&agent, "stand").await?;
-    // By its session, and by the host, who has no inbox.
+    // The senders are the session and the host, which has no inbox.
     agent.send("first").await?;
     world.runtime().task(&agent.id().to_string()).await?.send("second").await?;
     agent.cancel("enough").await?;
     agent.wait().await?;
     let receipts = agent.send("third").await?;
-    let recipient = receipts.first().ok_or("nobody was told")?.task;
+    let recipient = receipts.first().ok_or("no receipt")?.task;
     let recipient = world.session.task(&recipient.to_string()).await?;
     let answer: String = recipient.wait().await?.decode()?;
     assert!(answer.ends_with("| first | second | third"), "{answer}");
-    // It was said once.
-    let recipient = recipient.send("fourth").await?.first().ok_or("nobody was told")?.task;
+    // The message was delivered once.
+    let recipient = recipient.send("fourth").await?.first().ok_or("no receipt")?.task;
     let recipient = world.session.task(&recipient.to_string()).await?;
     assert_eq!(recipient.wait().await?.decode::<String>()?, "fourth");
     Ok(())

@@ -68,7 +68,7 @@ async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
     .await;
     let agent = world.agent("walk").await;
     begun.notified().await;
-    // The piece is taken right after the call.
+    // The chunk is taken right after the call.
     tokio::task::yield_now().await;
     agent.cancel("enough").await?;
     let ended = agent.wait().await?;

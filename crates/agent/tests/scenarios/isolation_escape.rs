@@ -1,5 +1,5 @@
-//! What a repository, or a child that can write to it, brings for git to run:
-//! none of it is run by us.
+//! Programs that a repository, or a child that can write to it, configures for git: Offshoot
+//! runs none of them.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::isolation_worktree::{sent, sent_with, told};
 use crate::repository::{Repository, git, reach};
 use crate::support::Test;
 
-/// A repository whose own configuration has a program run on every file, with
-/// where that program leaves its mark.
+/// A repository whose own configuration runs a program on every file, and the path of the mark
+/// that the program leaves.
 fn trapped() -> (Repository, std::path::PathBuf) {
     let repository = Repository::new();
     let mark = repository.trees().with_file_name("sprung");
@@ -21,8 +21,7 @@ fn trapped() -> (Repository, std::path::PathBuf) {
     (repository, mark)
 }
 
-/// Sets the traps: everything that git runs for what the measuring and making of
-/// worktrees asks of it.
+/// Sets the traps: every program that git runs while Offshoot measures and creates worktrees.
 fn arm(repository: &Path, mark: &Path) {
     let run = format!("touch '{}'; cat", mark.display());
     for setting in ["filter.trap.smudge", "filter.trap.clean", "filter.trap.process"] {
@@ -47,7 +46,7 @@ fn arm(repository: &Path, mark: &Path) {
 async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
     let (repository, mark) = trapped();
     arm(&repository.path(), &mark);
-    // The trap works: somebody who uses git there springs it.
+    // The trap works: a plain use of git there springs it.
     std::fs::remove_file(repository.path().join("src/a.txt"))?;
     reach(&repository.path(), &["checkout", "--", "."]);
     assert!(mark.exists(), "the trap does not work");
@@ -95,7 +94,7 @@ async fn s7_3_a_child_cannot_have_its_worktree_belong_to_another_repository() ->
     Ok(())
 }
 
-/// What a lead is told that wants a worktree of the folder of this repository.
+/// The report to a lead that asks for a worktree of this repository.
 async fn refused(repository: &Repository) -> String {
     let world = sent(repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;

@@ -1,5 +1,4 @@
-//! What is left of the worktree of an agent that has ended, and what is told of
-//! it.
+//! The worktree of an ended agent: its remains, and the report of them.
 
 use std::path::Path;
 
@@ -10,7 +9,7 @@ use crate::isolation_worktree::{sent, sent_with, told};
 use crate::repository::{Repository, git};
 use crate::support::Test;
 
-/// Has a child do something that is worth keeping; its worktree.
+/// Has a child do work that is worth keeping. Returns its worktree.
 async fn kept(child: Vec<(&'static str, Value)>) -> (Repository, Worktree) {
     let repository = Repository::new();
     let world = sent(&repository, child).await;
@@ -79,12 +78,11 @@ async fn a_commit_on_no_branch_is_counted() {
     assert_eq!((worktree.files, worktree.commits, worktree.abandoned), (Some(1), Some(1), 0));
 }
 
-/// Does something to the worktree of an agent: to its folder, and to where git
-/// keeps its head.
+/// A change to the worktree of an agent: to its directory, and to the place of its head in git.
 type Harm = fn(&Path, &Path);
 
-/// What a lead is told of a child that did this to its worktree, and what the
-/// child's report says of it.
+/// The report to a lead of a child that changed its worktree like this, and the worktree in the
+/// child's own report.
 async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     let harming = move |cx: ToolContext, _: Map<String, Value>| async move {
         let folder = cx.folder().unwrap();
@@ -97,7 +95,7 @@ async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     told(&world, repository).await
 }
 
-/// Puts a pipe in the place of a file.
+/// Replaces a file by a pipe.
 fn pipe(place: &Path) {
     std::fs::remove_file(place).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(place).status().unwrap().success());
@@ -120,7 +118,7 @@ async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
         }),
         ("its repository does not know it", |_, admin| std::fs::remove_dir_all(admin).unwrap()),
         ("its head is no commit", |_, admin| std::fs::write(admin.join("HEAD"), "?").unwrap()),
-        // Whoever opened it would wait for ever.
+        // A process that opens the pipe waits for ever.
         ("its head is a pipe", |_, admin| pipe(&admin.join("HEAD"))),
         ("its branch is a pipe", |folder, admin| {
             let branch = git(folder, "symbolic-ref HEAD");

@@ -19,13 +19,13 @@ use serde_json::{Map, Value, json};
 use crate::repository::{Repository, equipped, git};
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
-/// A lead that sends one child off with a worktree of its own, and says what it
-/// was told of its end. The child does each of these, and ends.
+/// A lead that spawns one child with its own worktree and answers with the report of its end.
+/// The child makes each of these calls and ends.
 pub(crate) async fn sent(repository: &Repository, child: Vec<(&'static str, Value)>) -> World {
     sent_with(repository, child, |agents| agents).await
 }
 
-/// The same with something more said about the agents.
+/// The same with more options for the agents.
 pub(crate) async fn sent_with(
     repository: &Repository,
     child: Vec<(&'static str, Value)>,
@@ -45,8 +45,7 @@ pub(crate) async fn sent_with(
     World::with(script, |agents| say(equipped(agents, repository))).await
 }
 
-/// What the lead was told in the end, and what the child's report says of its
-/// worktree.
+/// The last report to the lead, and the worktree in the child's report.
 pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Worktree) {
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await.unwrap().decode().unwrap();
@@ -108,7 +107,7 @@ async fn a_child_works_at_the_same_place_and_so_do_those_below_it() -> Test {
     Ok(())
 }
 
-/// What a lead is told that wants a worktree of a folder where there is none.
+/// The report to a lead that asks for a worktree of a directory outside any repository.
 async fn refused(folder: &Path, trees: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([("spawn_agent", json!({"task": "child", "isolation": "worktree"}))]),
@@ -125,7 +124,7 @@ async fn refused(folder: &Path, trees: &Path) -> Result<String, Box<dyn std::err
 #[tokio::test]
 async fn where_there_is_no_worktree_nothing_is_started() -> Test {
     let folder = tempfile::tempdir()?;
-    // Nothing above a directory that all users share counts.
+    // The search for a repository stops at a directory that all users share.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777))?;
     let (plain, trees) = (folder.path().join("plain"), folder.path().join("trees"));
     std::fs::create_dir(&plain)?;
@@ -224,7 +223,7 @@ async fn two_children_at_once_are_not_in_each_others_way() -> Test {
     Ok(())
 }
 
-/// A child that stands before a door after it has written what it was told to.
+/// A child that waits at a door after it has written its files.
 async fn standing(
     repository: &Repository,
     writes: Option<&'static str>,
@@ -268,7 +267,7 @@ async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() 
     Ok(())
 }
 
-/// Notes, when it goes, whether its folder is still there.
+/// Records, when it is dropped, whether its directory still exists.
 struct Watch(PathBuf, Arc<Mutex<Vec<bool>>>);
 
 impl Drop for Watch {
@@ -354,7 +353,7 @@ async fn a_detached_child_does_not_work_in_a_worktree_that_may_go_before_it() ->
         }
         _ => Turn::say(heard(call).join("\n")),
     };
-    // One at a time: the detached one begins when the worktree that it was taken
+    // Agents run one at a time: the detached agent starts when the worktree it was taken
     // from may be gone.
     let mut caps = Caps::default();
     caps.executing.space = Some(1);
@@ -380,7 +379,7 @@ async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
         let agents = world.agents.clone();
         let live = async |_| OwnerState::Live;
         assert_eq!(agents.sweep_worktrees(live).await?, 0, "what lives is left alone");
-        // The process dies, and nobody is left to tidy up.
+        // The process dies before any cleanup.
         drop((world, child));
         let ended = async |_| OwnerState::Ended;
         assert_eq!(agents.sweep_worktrees(ended).await?, swept);

@@ -1,4 +1,4 @@
-//! What agents know of each other: forks, questions, long outputs.
+//! Knowledge that agents share: forks, questions and long outputs.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::TaskState;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Test, World, answers, heard, purpose, whole};
 
-/// The call that an agent with this last word in its ears makes.
+/// The call that an agent makes after this last message.
 fn asked_last<'a>(asked: &'a [Call], word: &str) -> &'a Call {
     asked.iter().find(|call| heard(call).last() == Some(&word)).unwrap()
 }
@@ -58,7 +58,7 @@ async fn a_fork_of_a_fork_knows_both_and_whoever_goes_on_for_it_does_too() -> Te
     let asked = world.model.asked();
     let deepest = whole(asked_last(&asked, "deeper"));
     assert!(deepest.contains("plum") && deepest.contains("dig"), "{deepest}");
-    // Both forebears have ended by now.
+    // Both ancestors have ended by now.
     let tasks = world.runtime().tasks().await?.items;
     let deep = tasks.iter().find(|task| task.spec.lineage.depth == 2).unwrap();
     let deep = world.runtime().task(&deep.id().to_string()).await?;
@@ -213,12 +213,12 @@ async fn s5_5_a_lead_that_ignores_a_question_is_told_once_more_and_then_waits() 
     while reminded() == 0 || !matches!(lead.record().await?.state, TaskState::Waiting(_)) {
         tokio::task::yield_now().await;
     }
-    // It waits, and does not go round in circles.
+    // The agent waits and does not poll.
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
     assert_eq!(reminded(), 1);
-    // A person can answer in its place.
+    // A person can answer in place of the owner.
     child.answer(1, &"blue").await?;
     let answer: String = lead.wait().await?.decode()?;
     assert!(answer.contains("painted it blue"), "{answer}");

@@ -1,4 +1,4 @@
-//! Agents that come to a limit.
+//! Agents that reach a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn failure(ended: &WaitResult) -> (FailureKind, String) {
     }
 }
 
-/// Works on and on, and says how far it has come when it may do nothing else.
+/// A script that works on and on, and reports its progress when tools are no longer allowed.
 fn tireless(call: &Call) -> Turn {
     match call.choice {
         ToolChoice::None => Turn::say("half of it"),
@@ -66,7 +66,7 @@ async fn s8_1_a_tree_of_agents_that_send_off_agents_comes_to_an_end() -> Test {
         "the cap on tasks of this kind ever spawned below one topmost task is reached (5 of 5)";
     assert!(told.contains(cap) && told.contains("do what is left yourself"), "{told}");
     assert!(!told.contains("raise the cap"), "no model can: {told}");
-    // Another topmost one has its own.
+    // Another top-level agent has its own limit.
     let before = world.runtime().tasks().await?.items.len();
     world.agent("y").await.wait().await?;
     assert!(world.runtime().tasks().await?.items.len() > before + 1);
@@ -137,7 +137,7 @@ async fn a_limit_on_time_cuts_a_tool_that_hangs() -> Test {
     Ok(())
 }
 
-/// A lead that waits for a child which never ends.
+/// A lead that waits for a child that never ends.
 fn waits_for_one_that_hangs(call: &Call) -> Turn {
     match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("nothing came"),
@@ -198,7 +198,7 @@ async fn s5_2_whoever_goes_on_for_another_has_a_fresh_budget() -> Test {
     Ok(())
 }
 
-/// A model that is told of each call before it answers.
+/// A model that reports each call before it answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn s9_3_closing_words_that_were_committed_end_the_agent_after_a_crash() -> Test {
     let folder = tempfile::tempdir()?;
@@ -209,7 +209,7 @@ async fn s9_3_closing_words_that_were_committed_end_the_agent_after_a_crash() ->
         ToolChoice::None => {
             tries += 1;
             tell.notify_one();
-            // The process dies while it is asked for its last words.
+            // The process dies during the request for the last words.
             if tries == 1 { Turn::Hang(Vec::new()) } else { Turn::say("half of it") }
         }
         _ => Turn::call([("list_tasks", json!({}))]),

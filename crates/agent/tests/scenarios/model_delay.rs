@@ -1,5 +1,4 @@
-//! What an agent tells of a model that does not answer, and of questions that
-//! nobody answers.
+//! The reports of an agent whose model does not answer, and of questions without an answer.
 
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ fn delay(task: &Task) -> Option<ModelDelay> {
     AgentReport::of(task).and_then(|report| report.model_delay)
 }
 
-/// What the task tells of delays until it ends, each once.
+/// The delays that the task reports until it ends, each once.
 async fn delays(task: &TaskRef) -> Result<Vec<ModelDelay>, Box<dyn std::error::Error>> {
     let mut told: Vec<ModelDelay> = Vec::new();
     let mut records = task.watch();
@@ -60,7 +59,7 @@ async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test
             assert!(delay.until.is_some(), "{delay:?}");
         }
     }
-    // It is over.
+    // The delay is over.
     assert_eq!((delay(&one.record().await?), delay(&other.record().await?)), (None, None));
     Ok(())
 }
@@ -86,7 +85,8 @@ async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
             break;
         }
     }
-    // It waits before its next try when another one has the gate closed.
+    // The agent waits before its next attempt while the failure of another agent has closed the
+    // gate.
     let other = world.agent("other").await;
     let (told, others) = tokio::join!(delays(&own), delays(&other));
     let (told, others) = (told?, others?);
@@ -114,7 +114,7 @@ async fn s8_4_whoever_is_told_to_come_back_at_once_waits_and_tells_so() -> Test 
     let told = delays(&agent).await?;
     assert!(!told.is_empty(), "it is told");
     assert!(told.iter().all(|delay| delay.held.is_some()), "{told:?}");
-    // At least half of 1, 2, 4, 8, 16 and 32 seconds.
+    // The waits are at least half of 1, 2, 4, 8, 16 and 32 seconds.
     assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
     Ok(())
 }
@@ -144,7 +144,8 @@ async fn s8_4_a_call_that_always_fails_holds_up_its_agent_alone() -> Test {
             assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
         }
         assert_eq!(failed, 5);
-        // At least half of 2, 4, 8, 16 and 32 seconds, whatever others are answered.
+        // The waits are at least half of 2, 4, 8, 16 and 32 seconds, regardless of the answers
+        // to other agents.
         assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
     }
     Ok(())

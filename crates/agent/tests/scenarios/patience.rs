@@ -1,4 +1,4 @@
-//! Agents that wait for long, and have let go of their conversation meanwhile.
+//! Agents that wait for long and release their conversation meanwhile.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::support::{Test, World, answers};
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A world in which calls take so long and, if it is not zero, the gate closes
-/// in between.
+/// A world in which calls take `span` and, if it is not zero, the gate closes in
+/// between.
 async fn world_of(span: Duration) -> World {
     let slow = move |_: ToolContext, _: Nothing| async move {
         tokio::time::sleep(span).await;

@@ -1,4 +1,4 @@
-//! What agents may do to themselves, to others, and how they are held back.
+//! The control of agents over themselves and others, and its limits.
 
 use std::time::Duration;
 

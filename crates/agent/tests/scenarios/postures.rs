@@ -1,4 +1,4 @@
-//! When an agent is woken by what it has sent off.
+//! The events of spawned agents that wake their owner.
 
 use offshoot_agent::Limits;
 use offshoot_core::DeliveryMode;
@@ -7,12 +7,12 @@ use serde_json::json;
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
-/// How many results a conversation tells of.
+/// The number of results in a conversation.
 fn results(call: &Call) -> usize {
     whole(call).matches("kind=\"result\"").count()
 }
 
-/// A child that stands before the door of its name.
+/// A child that waits at the door of its name.
 fn child(call: &Call) -> Turn {
     match answers(call) {
         0 => Turn::call([("stand", json!({"door": purpose(call)}))]),
@@ -70,7 +70,7 @@ async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
         })
     };
     while !told() {
-        // Progress is told at most once a second.
+        // Progress is reported at most once a second.
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     doors.open("busy");
@@ -131,7 +131,7 @@ async fn s4_4_after_many_wake_turns_an_agent_waits_for_its_last_child() -> Test 
     let mut told: Vec<_> =
         asked.iter().filter(|call| purpose(call) == "lead").map(results).collect();
     told.dedup();
-    // One turn of its own, one because it was woken, and one with all the rest.
+    // The agent takes one turn of its own, one after the wake, and one with all other results.
     assert!(told.len() <= 4, "{told:?}");
     assert_eq!(told.last(), Some(&4));
     Ok(())

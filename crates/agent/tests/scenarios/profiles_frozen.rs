@@ -1,4 +1,4 @@
-//! That a profile is frozen into the agents that are made of it.
+//! A profile is frozen into the agents that are spawned from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,8 +67,8 @@ async fn s11_2_an_edited_profile_changes_no_live_task_across_a_crash() -> Test {
     Ok(())
 }
 
-/// A lead with a child of a profile, on a store that fails there; how many commits
-/// there were until it has ended or the process has died.
+/// Runs a lead with a child of a profile on a store that fails at this point, until the lead
+/// has ended or the process has died. Returns the number of commits.
 async fn live(
     memory: &Memory,
     agents: &Agents,
@@ -119,7 +119,7 @@ async fn s9_4_a_spawn_that_is_repeated_is_of_the_profile_as_it_was() -> Test {
         let Ok(lead) = runtime.task("lead").await else { continue };
         let said: String = lead.wait().await?.decode()?;
         assert_eq!(said.matches("outcome=\"completed\"").count(), 1, "{at:?}: {said}");
-        // The call itself returned it, and did not ask for another child.
+        // The repeated call returned this child and spawned no other.
         assert!(said.starts_with("<notice kind=\"result\""), "{at:?}: {said}");
         let was = said.contains("I am As it was.");
         assert!(was || said.contains("I am As it is now."), "{at:?}: {said}");

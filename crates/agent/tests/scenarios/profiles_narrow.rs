@@ -1,4 +1,4 @@
-//! That a child never has more than its owner, however it is made.
+//! A child has at most the permissions of its owner, however it is spawned.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::profiles::Shelf;
 use crate::support::{Test, World, answers, heard, purpose, whole};
 
-/// Tools that tell who has called them.
+/// Tools that record the names of their callers.
 #[derive(Clone, Default)]
 struct Called(Arc<Mutex<Vec<String>>>);
 
@@ -45,7 +45,7 @@ fn asked(world: &World, who: &str) -> Call {
     world.model.asked().into_iter().find(|call| purpose(call) == who).unwrap()
 }
 
-/// The brief of the task that is called so.
+/// The brief of the task with this name.
 async fn brief(world: &World, handle: &str) -> Brief {
     let record = world.runtime().task(handle).await.unwrap().record().await.unwrap();
     record.spec.input.decode().unwrap()
@@ -202,7 +202,7 @@ async fn s7_3_profiles_that_may_be_sent_off_pass_on_to_children_without_one() ->
     Ok(())
 }
 
-/// Models that say what they are called.
+/// Models that answer with their own name.
 #[derive(Debug)]
 struct Names;
 

@@ -1,4 +1,4 @@
-//! What can be said when another agent is sent off.
+//! The options of a spawn.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
-/// What a lead is told that makes this call.
+/// The result of this call of a lead.
 async fn told(asked: Value) -> String {
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", asked.clone())]),
@@ -105,7 +105,7 @@ async fn s11_1_a_detached_child_goes_on_and_its_session_is_told() -> Test {
     Ok(())
 }
 
-/// Two models, which say who they are.
+/// Two models that answer with their names.
 #[derive(Debug)]
 struct Two;
 
@@ -176,7 +176,7 @@ async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
             Turn::call([("cancel_task", json!({"task": "b"}))])
         }
         ("lead", _) => Turn::say("waiting"),
-        // A sibling is nobody's business, and neither is the owner.
+        // A sibling and the owner are outside an agent's control.
         ("a", 0) => Turn::call([
             ("cancel_task", json!({"task": "b"})),
             ("cancel_task", json!({"task": "lead"})),
@@ -233,7 +233,7 @@ async fn s1_3_a_model_cannot_call_a_child_lead() -> Test {
         _ => Turn::say("started"),
     };
     let world = World::new(script).await;
-    // The program itself gives that name.
+    // The program itself chooses that name.
     let request = world.agents.request(&world.brief("top"))?;
     let lead = world.session.spawn(request).name("lead").await?;
     let said: String = lead.wait().await?.decode()?;

@@ -1,4 +1,4 @@
-//! What single tools of ours promise: pages, bounds, and what they are offered for.
+//! Promises of single built-in tools: pages, bounds, and the agents they are offered to.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Doors, Test, World, answers, heard, purpose};
 
-/// What the lead heard after this many answers.
+/// The last text that the lead received after this many answers.
 fn told(world: &World, after: usize) -> Vec<String> {
     let asked = world.model.asked();
     let call = asked.iter().find(|call| purpose(call) == "lead" && answers(call) == after).unwrap();
     heard(call).into_iter().map(str::to_owned).collect()
 }
 
-/// What stands between these words and the next quotation mark.
+/// The text between these words and the next quotation mark.
 fn quoted<'a>(text: &'a str, before: &str) -> &'a str {
     let (_, rest) = text.rsplit_once(before).unwrap();
     rest.split('"').next().unwrap()
@@ -221,7 +221,7 @@ async fn a_fork_reads_no_output_beyond_what_it_shares() -> Test {
     let script = {
         let (doors, names) = (doors.clone(), names.clone());
         move |call: &Call| {
-            // The child has the answer of its owner before its own.
+            // The child receives the answer of its owner before its own.
             let forked = heard_anywhere(call, "dig");
             let found = heard(call).iter().find(|said| said.contains("output=\"")).copied();
             match (forked, answers(call)) {
@@ -258,7 +258,7 @@ async fn a_fork_reads_no_output_beyond_what_it_shares() -> Test {
     Ok(())
 }
 
-/// Whether something was said in a conversation since it was forked.
+/// Whether a conversation contains this text after its fork.
 fn heard_anywhere(call: &Call, said: &str) -> bool {
     call.messages
         .iter()

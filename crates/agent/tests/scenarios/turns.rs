@@ -1,4 +1,4 @@
-//! Turns: what an agent says, and how it ends.
+//! Turns: the text of an agent, and its end.
 
 use offshoot_agent::{AgentReport, Limits};
 use offshoot_core::{FailureKind, Outcome};

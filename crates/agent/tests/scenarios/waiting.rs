@@ -1,4 +1,4 @@
-//! Agents that wait, and what ends it.
+//! Agents that wait, and the events that end a wait.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ async fn s11_5_a_wait_ends_with_a_message() -> Test {
 
 #[tokio::test]
 async fn s11_5_whoever_waits_has_no_slot() -> Test {
-    // There is one slot: the child runs only if the lead gives it back.
+    // One slot exists: the child runs only if the lead releases it.
     let mut caps = Caps::default();
     caps.executing.space = Some(1);
     let script = |call: &Call| match (purpose(call), answers(call)) {

@@ -1,12 +1,11 @@
-//! Answers that try to cost too much: the model is told what was wrong and goes
-//! on.
+//! Oversized answers: the model is told the error and goes on.
 
 use offshoot_agent::Budget;
 use offshoot_wiretest::{ReplyPart, Server, Tokens};
 
 use crate::support::{ALL, Test, World};
 
-/// Arguments nested so deep.
+/// Arguments with this depth of nesting.
 fn deep(levels: usize) -> String {
     format!("{{\"task\":{}{}}}", "[".repeat(levels), "]".repeat(levels))
 }
@@ -39,7 +38,7 @@ async fn one_that_makes_thousands_of_calls_is_told_how_many_were_dropped() -> Te
             .map(|number| ReplyPart::call(&format!("call_{number}"), "list_tasks", "{}"))
             .collect();
         let replies = [language.reply(&says), language.reply(&[ReplyPart::text("done")])];
-        // It would want all of them back.
+        // The provider would require all of them in the next request.
         let server = Server::of(replies).await?.with_any_answers();
         let world = World::at(&server, language).await;
         let answer: String = world.agent("lead").await.wait().await?.decode()?;

@@ -1,8 +1,8 @@
-//! Random lives: whatever agents, people and crashes do, every request is one
-//! that its provider takes, and every result is told to its owner once.
+//! Random runs: under every mix of agents, people and crashes, the provider accepts every
+//! request, and every result is delivered to its owner once.
 //!
-//! A life that fails is named by its seed. `OFFSHOOT_SEED=17` lives that one
-//! again, and `OFFSHOOT_LIVES=1000` lives so many.
+//! A seed names each failed run. `OFFSHOOT_SEED=17` repeats that run, and `OFFSHOOT_LIVES=1000`
+//! sets the number of runs.
 
 mod dice;
 mod people;
@@ -31,13 +31,13 @@ use crate::support::{Here, NAMES, Test};
 
 type Lived = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// How many lives are lived unless somebody says.
+/// The default number of runs.
 const LIVES: u64 = 32;
 
-/// How many are lived at a time.
+/// The number of concurrent runs.
 const AT_ONCE: usize = 4;
 
-/// How often a lead that has ended is asked to go on.
+/// The maximum number of times that an ended lead is continued.
 const SEQUELS: u64 = 2;
 
 /// A tool that has an effect each time.
@@ -45,15 +45,15 @@ async fn look(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError
     Ok("water. ".repeat(60))
 }
 
-/// How a runtime came to its end.
+/// The end of one process.
 enum Epoch {
-    /// The lead has ended, and nobody asks it to go on.
+    /// The lead has ended, and no message continues it.
     Over,
     /// The process died.
     Died,
 }
 
-/// One life of a lead and whoever it sends off.
+/// One run of a lead and the agents it spawns.
 struct Life {
     dice: Dice,
     seen: Arc<Seen>,
@@ -90,7 +90,7 @@ impl Life {
         }
     }
 
-    /// From now on every name stands for another model, maybe.
+    /// Perhaps gives every name another model from now on.
     fn switch(&mut self) {
         if self.dice.once_in(2) {
             self.here.turn(self.dice.below(NAMES.len() as u64) as usize);
@@ -98,11 +98,11 @@ impl Life {
         }
     }
 
-    /// As long as a process lives.
+    /// Runs one process until its end.
     async fn epoch(&mut self) -> Result<Epoch, Box<dyn std::error::Error + Send + Sync>> {
         let store = Sqlite::at(self.folder.path());
         let runtime = Runtime::builder(store).backend(KIND, self.agents.backend());
-        // Who crashes often gets far all the same, and nobody waits for it.
+        // The agents make progress in spite of many crashes, without a delay.
         let back_off = Duration::from_millis(1);
         let restarts = RestartPolicy { max_attempts: 1_000, back_off, max_back_off: back_off };
         let runtime = runtime.restarts(restarts).open().await?;
@@ -180,7 +180,7 @@ async fn s4_3_in_random_lives_every_result_is_told_once_and_every_request_is_tak
             && let Some(seed) = seeds.next()
         {
             let (models, seen) = (models.clone(), seen.clone());
-            // A life of its own, so that a panic has its seed.
+            // Each run is a task of its own, so that a panic is reported with its seed.
             lives.spawn(async move {
                 let life =
                     tokio::spawn(async move { Life::of(seed, models, seen).await?.live().await });

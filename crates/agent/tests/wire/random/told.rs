@@ -1,19 +1,19 @@
-//! Whether everybody was told what became of whom he sent off.
+//! Checks that every owner received the end of each task it spawned.
 
 use offshoot_core::{BlockKind, Outcome, Owner, Task, TaskId};
 use offshoot_runtime::{Runtime, Session};
 
 type Checked<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Every end of a task that an agent sent off is told in the agent's own
-/// conversation: by a notice, once, or else by the tool that waited for it.
+/// Checks that the conversation of an owner reports each end of its tasks: once by a notice, or
+/// else by the tool that waited for it.
 pub(super) async fn check(runtime: &Runtime, session: &Session) -> Checked<()> {
     let all = all(runtime).await?;
     for task in all.iter().filter(|task| !task.is_live()) {
-        // Whom a person makes go on may end after the owner has said its last
-        // word, who is then told no more: its recipient is, or whoever goes on for one
-        // of them.
-        let by_heirs = task.spec.terms.continues.is_some();
+        // A task that a person continues may end after its owner's last turn. Then the
+        // recipient of the owner's rows receives the report, or a task that continues one of
+        // the two.
+        let is_continued = task.spec.terms.continues.is_some();
         let mut owner = task.owner();
         let mut passed = Vec::new();
         while let Owner::Task(id) = owner {
@@ -22,26 +22,26 @@ pub(super) async fn check(runtime: &Runtime, session: &Session) -> Checked<()> {
             if !completed || told(runtime, task, id).await? {
                 break;
             }
-            if !by_heirs {
+            if !is_continued {
                 return Err(format!("{} was not told of {}", ended.handle(), task.handle()).into());
             }
             passed.push(id);
             owner = ended.owner();
         }
-        if by_heirs && matches!(owner, Owner::Session(_)) {
+        if is_continued && matches!(owner, Owner::Session(_)) {
             let mut is_told = is_home(session, task).await?;
             for sequel in sequels(&all, passed) {
                 is_told |= told(runtime, task, sequel).await?;
             }
             if !is_told {
-                return Err(format!("nobody was told of {}", task.handle()).into());
+                return Err(format!("no agent received the end of {}", task.handle()).into());
             }
         }
     }
     Ok(())
 }
 
-/// Those that go on for one of these, or for one that does.
+/// The tasks that continue one of these, directly or through others.
 fn sequels(all: &[Task], mut of: Vec<TaskId>) -> Vec<TaskId> {
     let first = of.len();
     let mut at = 0;
@@ -53,7 +53,7 @@ fn sequels(all: &[Task], mut of: Vec<TaskId>) -> Vec<TaskId> {
     of.split_off(first)
 }
 
-/// All tasks there are.
+/// All tasks of the runtime.
 pub(super) async fn all(runtime: &Runtime) -> Result<Vec<Task>, offshoot_runtime::Error> {
     let mut all = Vec::new();
     let mut page = runtime.tasks().await?;
@@ -64,7 +64,7 @@ pub(super) async fn all(runtime: &Runtime) -> Result<Vec<Task>, offshoot_runtime
     }
 }
 
-/// Whether the owner was told; an error if it was told twice.
+/// Whether the owner received the report; an error if it received it twice.
 async fn told(runtime: &Runtime, task: &Task, owner: TaskId) -> Checked<bool> {
     let owner = runtime.task(&owner.to_string()).await?;
     let history = owner.peek().last(100_000).limit(100_000).await?;
@@ -78,14 +78,14 @@ async fn told(runtime: &Runtime, task: &Task, owner: TaskId) -> Checked<bool> {
     let notices = kinds.iter().filter(|kind| **kind == BlockKind::Notice).count();
     match kinds.first() {
         None => Ok(false),
-        // Whoever looks again is shown it again.
+        // A repeated look shows the report again.
         Some(BlockKind::Notice) if notices == 1 => Ok(true),
         Some(BlockKind::ToolResult) if notices == 0 => Ok(true),
         Some(_) => Err(format!("{} was told of {handle} by {kinds:?}", owner.handle()).into()),
     }
 }
 
-/// Whether the session has the end among what came home to it.
+/// Whether the session's inbox contains the end of the task.
 async fn is_home(session: &Session, task: &Task) -> Checked<bool> {
     let rows = session.drain(10_000).await?;
     Ok(rows.iter().any(|row| row.task().is_some_and(|ended| ended.id() == task.id())))
