@@ -24,12 +24,12 @@ pub struct Cli {
 pub enum Command {
     /// Run one cell in this process and print its figures.
     #[command(hide = true)]
-    Cell(Cell),
+    Cell(MatrixCell),
 }
 
 /// One system under one workload at one size.
 #[derive(Clone, Debug, Args)]
-pub struct Cell {
+pub struct MatrixCell {
     /// The system's name.
     pub system: String,
     /// The workload's id.

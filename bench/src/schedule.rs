@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::args::{Cell, Matrix};
+use crate::args::{Matrix, MatrixCell};
 use crate::figure::Figure;
 use crate::machine::Machine;
 use crate::process::{Gap, launch};
@@ -69,7 +69,7 @@ async fn run_workload(
                 if out_of_time.contains(system) || results.gap(workload, system, n).is_some() {
                     continue;
                 }
-                let cell = Cell { system: system.clone(), workload, n };
+                let cell = MatrixCell { system: system.clone(), workload, n };
                 let outcome = launch(executable, &cell).await;
                 progress(&cell, run, &outcome);
                 match outcome {
@@ -86,7 +86,7 @@ async fn run_workload(
     }
 }
 
-fn progress(cell: &Cell, run: u32, outcome: &Result<Vec<Figure>, Gap>) {
+fn progress(cell: &MatrixCell, run: u32, outcome: &Result<Vec<Figure>, Gap>) {
     let told = match outcome {
         Ok(figures) => {
             let shown = figures.iter().map(|figure| {

@@ -41,7 +41,7 @@ async fn streamed_parallel_calls_are_made_and_their_results_come_in_order() -> T
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn s4_4_results_of_children_come_home() -> Test {
+async fn s4_4_results_of_children_are_delivered() -> Test {
     let spawn = |name: &str| {
         let errand = json!({"name": name, "task": format!("count {name}")});
         json!({"id": format!("call_{name}"), "name": "spawn_agent", "arguments": errand})
@@ -69,7 +69,7 @@ async fn s4_4_results_of_children_come_home() -> Test {
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn arguments_that_are_no_json_are_told_to_the_model() -> Test {
+async fn the_model_hears_of_arguments_that_are_no_json() -> Test {
     let bad = json!([{"id": "call_a", "name": "look", "arguments": "{\"path\": oops"}]);
     let world = World::of(&turns(&[calls(bad), says("I see")])).await;
     for (model, agent) in world.agents("look").await {
@@ -85,7 +85,7 @@ async fn arguments_that_are_no_json_are_told_to_the_model() -> Test {
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn a_tool_that_is_none_is_told_to_the_model() -> Test {
+async fn the_model_hears_of_a_tool_that_does_not_exist() -> Test {
     let fly = json!([{"id": "call_a", "name": "fly", "arguments": {"to": "the moon"}}]);
     let world = World::of(&turns(&[calls(fly), says("I walk")])).await;
     for (model, agent) in world.agents("go").await {

@@ -45,7 +45,7 @@ async fn seen_to_wait(agent: &TaskRef) -> Result<Vec<WhyReason>, offshoot_runtim
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn what_was_cut_is_asked_for_again_and_nothing_of_it_stays() -> Test {
+async fn a_cut_answer_is_requested_again_and_leaves_nothing_behind() -> Test {
     let long = json!({"content": "a longer answer that is cut somewhere in the middle of it"});
     let cut = json!({"response": long, "chunkSize": 3, "truncateAfterChunks": 6});
     let world = World::of(&turns(&[cut, done()])).await;

@@ -65,12 +65,12 @@ impl ModelSource for There {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct LookArguments {
     path: String,
 }
 
-async fn look(_: ToolContext, place: Place) -> Result<String, ToolError> {
-    Ok(format!("all is well at {}", place.path))
+async fn look(_: ToolContext, arguments: LookArguments) -> Result<String, ToolError> {
+    Ok(format!("all is well at {}", arguments.path))
 }
 
 /// A runtime whose agents call an emulator.

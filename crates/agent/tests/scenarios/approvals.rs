@@ -131,7 +131,7 @@ async fn s5_5_a_call_waits_for_its_approval_and_is_made_as_shown() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_is_denied_is_not_done_and_the_model_is_told_why() -> Test {
+async fn s7_3_a_denied_call_is_not_made_and_the_model_hears_why() -> Test {
     let (world, ledger) = world(&["a"]).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
@@ -254,7 +254,7 @@ async fn s7_3_an_approval_does_not_cover_the_same_call_made_again() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
+async fn s7_3_a_call_is_denied_at_once_without_an_approver() -> Test {
     let (world, ledger) = world(&["a"]).await;
     let authority = asking().with_approver(Approver::None);
     let agent = world.agent_of(&world.brief("write").authority(authority)).await;
@@ -265,7 +265,7 @@ async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
+async fn s7_3_a_forbidden_call_is_refused_without_a_request() -> Test {
     // A tool that is not offered is reported like an unknown tool.
     let deny = PolicyLayer::default().rule(Rule::tool("write"), Verdict::Deny);
     let cases = [
@@ -284,7 +284,7 @@ async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
+async fn s7_3_a_guarded_call_needs_an_approval_under_every_grant() -> Test {
     let allow = PolicyLayer::default().rule(Rule::tool("write"), Verdict::Allow);
     for authority in [None, Some(Permissions::default()), Some(Permissions::of(allow))] {
         let (world, ledger) = world(&["a", ".git"]).await;
@@ -303,7 +303,7 @@ async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_and_nobody_is_asked() -> Test {
+async fn bad_arguments_are_refused_without_a_request() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let script = |call: &Call| match answers(call) {

@@ -74,7 +74,7 @@ async fn s12_1_what_a_grandchild_asks_is_answered_by_a_person_after_a_restart() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
+async fn s9_3_a_call_approved_while_no_process_ran_is_made_once() -> Test {
     // The decision arrives before the agent resumes.
     let (memory, ledger) = (Memory::new(), Ledger::default());
     let agents = agents(&ledger);
@@ -166,7 +166,7 @@ async fn s9_3_wherever_the_process_dies_an_approved_call_is_made_at_most_once() 
 }
 
 #[tokio::test]
-async fn s6_4_a_cancel_that_no_process_saw_withdraws_what_was_asked() -> Test {
+async fn s6_4_a_cancel_while_no_process_runs_withdraws_the_request() -> Test {
     let (memory, ledger) = (Memory::new(), Ledger::default());
     let agents = agents(&ledger);
     let runtime = Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await?;

@@ -53,7 +53,7 @@ async fn s5_5_a_request_without_an_answer_in_time_is_denied() -> Test {
 }
 
 #[tokio::test]
-async fn s6_6_a_cancel_withdraws_what_is_asked() -> Test {
+async fn s6_6_a_cancel_withdraws_the_request() -> Test {
     let (world, ledger) = world_with(&["a", "b"], |agents| agents).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 2).await;
@@ -68,7 +68,7 @@ async fn s6_6_a_cancel_withdraws_what_is_asked() -> Test {
 }
 
 #[tokio::test]
-async fn s5_2_an_interrupt_withdraws_what_is_asked_and_a_steer_does_not() -> Test {
+async fn s5_2_an_interrupt_withdraws_the_request_and_a_steer_does_not() -> Test {
     let (world, ledger) = world_with(&["a"], |agents| agents).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;

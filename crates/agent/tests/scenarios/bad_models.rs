@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::support::{Test, World, answers, heard, last, purpose, whole};
 
 #[tokio::test]
-async fn one_that_invents_handles_is_told_what_there_is() -> Test {
+async fn a_model_that_invents_handles_hears_the_real_ones() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "docs", "task": "x"}))]),
         ("lead", 1) => Turn::call([
@@ -38,7 +38,7 @@ async fn one_that_invents_handles_is_told_what_there_is() -> Test {
 }
 
 #[tokio::test]
-async fn one_that_calls_hundreds_of_tools_at_once_is_told_how_many_it_may() -> Test {
+async fn a_model_that_calls_hundreds_of_tools_hears_the_limit() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => Turn::call((0..300).map(|_| ("list_tasks", json!({})))),
         _ => Turn::say("done"),
@@ -53,7 +53,7 @@ async fn one_that_calls_hundreds_of_tools_at_once_is_told_how_many_it_may() -> T
 }
 
 #[tokio::test]
-async fn s8_1_one_that_sends_off_hundreds_is_told_the_cap_and_its_use() -> Test {
+async fn s8_1_a_model_that_spawns_hundreds_hears_the_cap_and_its_use() -> Test {
     let mut caps = Caps::default();
     caps.live.owner = Some(10);
     let world = World::under(
@@ -79,7 +79,7 @@ async fn s8_1_one_that_sends_off_hundreds_is_told_the_cap_and_its_use() -> Test 
 }
 
 #[tokio::test]
-async fn one_that_answers_megabytes_is_bounded_for_its_owner_and_whole_for_who_reads() -> Test {
+async fn a_huge_answer_is_bounded_for_the_owner_and_readable_whole() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => {
             Turn::call([("spawn_agent", json!({"name": "a", "task": "x", "background": false}))])
@@ -97,7 +97,7 @@ async fn one_that_answers_megabytes_is_bounded_for_its_owner_and_whole_for_who_r
 }
 
 #[tokio::test]
-async fn one_that_writes_megabytes_of_arguments_is_told_what_is_wrong() -> Test {
+async fn a_model_that_writes_huge_arguments_hears_the_error() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => Turn::parts(vec![Part::ToolCall(ToolCall {
             id: "c".into(),
@@ -181,7 +181,7 @@ async fn s4_6_nothing_that_a_tool_returns_poses_as_the_runtime() -> Test {
 }
 
 #[tokio::test]
-async fn ids_that_a_provider_repeats_are_told_apart() -> Test {
+async fn repeated_ids_of_a_provider_are_distinguished() -> Test {
     async fn same(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         Ok("same".into())
     }
@@ -215,7 +215,7 @@ async fn ids_that_a_provider_repeats_are_told_apart() -> Test {
 }
 
 #[tokio::test]
-async fn one_that_calls_a_tool_without_its_name_is_told_so() -> Test {
+async fn a_model_that_calls_a_tool_without_a_name_hears_so() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => Turn::call([("", json!({"task": "x"}))]),
         _ => Turn::say(heard(call)[0].to_owned()),
@@ -230,8 +230,8 @@ async fn one_that_calls_a_tool_without_its_name_is_told_so() -> Test {
 #[tokio::test]
 async fn one_that_cannot_be_found_fails_before_anything_is_asked() -> Test {
     #[derive(Debug)]
-    struct Nobody;
-    impl offshoot_agent::ModelSource for Nobody {
+    struct NoModels;
+    impl offshoot_agent::ModelSource for NoModels {
         fn find(
             &self,
             model: &offshoot_models::ModelName,
@@ -243,7 +243,7 @@ async fn one_that_cannot_be_found_fails_before_anything_is_asked() -> Test {
             Err(offshoot_agent::ModelUnavailable::Unknown(format!("no model is called {model}")))
         }
     }
-    let agents = offshoot_agent::Agents::new(Nobody);
+    let agents = offshoot_agent::Agents::new(NoModels);
     let runtime = Runtime::builder(offshoot_store::Memory::new());
     let runtime = runtime.backend(offshoot_agent::KIND, agents.backend()).open().await?;
     let brief = offshoot_agent::Brief::new("openai/none".parse()?, "x");

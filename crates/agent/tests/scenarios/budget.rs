@@ -19,7 +19,7 @@ fn warnings(call: &Call) -> usize {
 }
 
 #[tokio::test]
-async fn s8_2_what_is_spent_of_a_budget_stays_within_it_and_the_last_words_are_kept() -> Test {
+async fn s8_2_the_use_stays_within_the_budget_and_last_words_fit() -> Test {
     for limits in ["20k tokens", "0.03usd", "30k tokens, 0.02usd", "6 steps"] {
         let meter = Meter::default();
         let world = World::of(meter.model(tireless), priced).await;
@@ -94,7 +94,7 @@ async fn s8_2_a_small_budget_is_enough_for_a_small_task() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
+async fn s8_2_a_model_that_underreports_tokens_still_ends() -> Test {
     let world = World::new(|call| {
         let Turn::Answer(mut answer) = tireless(call) else { unreachable!("it answers") };
         answer.parts.insert(0, Part::text("lorem ipsum ".repeat(80)));
@@ -114,7 +114,7 @@ async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_most_of_it_is_told_once_with_what_is_left() -> Test {
+async fn s8_2_one_notice_warns_of_a_small_remainder() -> Test {
     let world = World::new(tireless).await;
     let agent = world.agent_of(&world.brief("loop").budget(budget("10 steps"))).await;
     agent.wait().await?;
@@ -128,7 +128,7 @@ async fn s8_2_most_of_it_is_told_once_with_what_is_left() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
+async fn s8_2_one_notice_warns_of_a_small_remainder_across_a_crash() -> Test {
     let live = async |memory: &Memory, agents: &Agents, fault: FaultPoint| {
         let store = FaultyStore::new(Arc::new(memory.clone()), fault);
         let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
@@ -224,7 +224,7 @@ async fn s8_2_a_call_that_fails_before_it_says_anything_costs_nothing() -> Test 
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_a_call_that_is_cut_while_it_speaks_costs_what_was_reserved() -> Test {
+async fn s8_2_a_call_cut_in_its_answer_costs_its_reservation() -> Test {
     let meter = Meter::default();
     let mut calls = 0;
     let script = move |_: &Call| {
@@ -248,7 +248,7 @@ async fn s8_2_a_call_that_is_cut_while_it_speaks_costs_what_was_reserved() -> Te
 }
 
 #[tokio::test]
-async fn s8_2_last_words_are_said_even_where_a_tool_has_returned_more_than_is_left() -> Test {
+async fn s8_2_last_words_fit_after_a_tool_output_beyond_the_remainder() -> Test {
     async fn flood(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         Ok("word ".repeat(3_000))
     }

@@ -18,12 +18,12 @@ use crate::support::{Test, World, answers, heard};
 type Nothing = Map<String, Value>;
 
 /// A tool that waits an hour for a person.
-fn ask_somebody() -> impl Tool {
+fn ask_person() -> impl Tool {
     async fn ask(cx: ToolContext, _: Nothing) -> Result<String, ToolError> {
         cx.on_hold(tokio::time::sleep(Duration::from_secs(3_600))).await;
         Ok("yes".to_owned())
     }
-    Function::new("ask_somebody", "Asks.", ask).idempotent().long_running()
+    Function::new("ask_person", "Asks.", ask).idempotent().long_running()
 }
 
 /// A tool that runs for this many seconds.
@@ -66,21 +66,21 @@ async fn s8_2_waiting_for_people_costs_no_time() -> Test {
         (ToolChoice::None, _) => Turn::say("half of it"),
         (_, 0) => Turn::call([("work", json!({"seconds": 30}))]),
         // Two calls at once, of which only one works.
-        (_, 1) => Turn::call([("ask_somebody", json!({})), ("work", json!({"seconds": 1_000}))]),
+        (_, 1) => Turn::call([("ask_person", json!({})), ("work", json!({"seconds": 1_000}))]),
         (_, 2) => Turn::call([("work", json!({"seconds": 20}))]),
         (_, 3) => Turn::say("in time"),
         _ => Turn::say("again"),
     };
-    let world = World::with(script, |agents| agents.tool(work()).tool(ask_somebody())).await;
+    let world = World::with(script, |agents| agents.tool(work()).tool(ask_person())).await;
     let agent = world.agent_of(&world.brief("ask").budget(budget("1m"))).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "in time");
     // The clock goes on after the wait.
     let script = |call: &Call| match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("half of it"),
-        (_, 0) => Turn::call([("ask_somebody", json!({}))]),
+        (_, 0) => Turn::call([("ask_person", json!({}))]),
         _ => Turn::call([("work", json!({"seconds": 50}))]),
     };
-    let world = World::with(script, |agents| agents.tool(work()).tool(ask_somebody())).await;
+    let world = World::with(script, |agents| agents.tool(work()).tool(ask_person())).await;
     let agent = world.agent_of(&world.brief("ask").budget(budget("1m"))).await;
     let began = tokio::time::Instant::now();
     assert_eq!(failure(&agent.wait().await?).0, FailureKind::Timeout);
@@ -111,13 +111,13 @@ async fn s8_2_waiting_for_people_costs_no_time_across_a_crash() -> Test {
     };
     let script = |call: &Call| match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("half of it"),
-        (_, 0) => Turn::call([("ask_somebody", json!({}))]),
+        (_, 0) => Turn::call([("ask_person", json!({}))]),
         (_, 1) => Turn::call([("work", json!({"seconds": 50}))]),
         _ => Turn::say("in time"),
     };
     let agents = Agents::with_model(Scripted::new(script)).tool(work());
     let agents =
-        agents.tool(Function::new("ask_somebody", "Asks.", tool).idempotent().long_running());
+        agents.tool(Function::new("ask_person", "Asks.", tool).idempotent().long_running());
     let memory = Memory::new();
     let open =
         || async { Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await };

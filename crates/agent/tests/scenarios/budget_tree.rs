@@ -106,7 +106,7 @@ fn lead(children: Vec<Value>) -> impl FnMut(&Call) -> Turn + Send + 'static {
 }
 
 #[tokio::test]
-async fn s7_3_s8_2_whoever_is_sent_off_cannot_widen_what_its_owner_may_spend() -> Test {
+async fn s7_3_s8_2_a_child_cannot_widen_the_budget_of_its_owner() -> Test {
     let meter = Meter::default();
     let child = json!({"name": "a", "task": "loop", "budget": "900k tokens, 50 steps"});
     let world = World::of(meter.model(lead(vec![child])), priced).await;
@@ -142,7 +142,7 @@ async fn s8_2_a_budget_of_its_own_is_less_and_counts_on_both() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_a_budget_that_is_none_sends_nobody_off_and_says_why() -> Test {
+async fn s8_2_a_spawn_with_an_invalid_budget_is_refused_with_the_reason() -> Test {
     let children = ["200k", "1.5 steps", "lots"]
         .map(|budget| json!({"name": "a", "task": "loop", "budget": budget}));
     let world = World::new(lead(children.to_vec())).await;
@@ -157,7 +157,7 @@ async fn s8_2_a_budget_that_is_none_sends_nobody_off_and_says_why() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_with_nothing_left_nobody_is_sent_off() -> Test {
+async fn s8_2_a_spawn_on_an_empty_budget_is_refused() -> Test {
     // No step is left for the second child.
     let child = json!({"name": "a", "task": "loop", "background": false, "budget": "1 step"});
     let script = move |call: &Call| match (call.choice, purpose(call), answers(call)) {
@@ -179,7 +179,7 @@ async fn s8_2_with_nothing_left_nobody_is_sent_off() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_whoever_is_detached_still_counts_on_those_above() -> Test {
+async fn s8_2_a_detached_agent_still_charges_the_budgets_above_it() -> Test {
     let meter = Meter::default();
     let child = json!({"name": "a", "task": "loop", "detached": true});
     let world = World::of(meter.model(lead(vec![child])), priced).await;
@@ -198,7 +198,7 @@ async fn s8_2_whoever_is_detached_still_counts_on_those_above() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_another_model_without_a_price_is_not_sent_off_on_limited_money() -> Test {
+async fn s8_2_a_model_without_a_price_is_refused_on_limited_money() -> Test {
     let child = json!({"name": "a", "task": "loop", "model": "openai/unknown-model"});
     let world = World::with(lead(vec![child]), priced).await;
     let root = world.agent_of(&world.brief("lead").budget(budget("1usd"))).await;
@@ -269,7 +269,7 @@ async fn child(runtime: &Runtime, handle: &str) -> TaskRef {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
+async fn s8_2_an_agent_waits_for_the_reservations_of_others() -> Test {
     let (doors, runtime, _session, lead) = two_at_once().await?;
     let second = runtime.task("lead/b").await?;
     let held = loop {
@@ -289,7 +289,7 @@ async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_whoever_waits_for_others_can_be_cancelled() -> Test {
+async fn s8_2_an_agent_that_waits_for_reservations_can_be_cancelled() -> Test {
     let (doors, runtime, _session, lead) = two_at_once().await?;
     let second = runtime.task("lead/b").await?;
     second.cancel("enough").await?;
@@ -302,7 +302,7 @@ async fn s8_2_whoever_waits_for_others_can_be_cancelled() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_what_is_in_flight_is_not_shown_as_spent() -> Test {
+async fn s8_2_a_reservation_is_not_shown_as_used() -> Test {
     let doors = Doors::default();
     let slow = Slow { inner: Scripted::new(|_| Turn::say("done")), doors: doors.clone() };
     let agents = Agents::with_model(slow);

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 #[tokio::test]
-async fn s4_4_results_of_the_background_come_home_once_and_in_order() -> Test {
+async fn s4_4_background_results_are_delivered_once_and_in_order() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "first"})),
@@ -111,7 +111,7 @@ async fn s5_2_a_message_to_an_agent_that_has_ended_goes_on_with_its_conversation
 }
 
 #[tokio::test]
-async fn a_fork_knows_what_was_said_before_the_answer_that_made_it() -> Test {
+async fn a_fork_knows_the_conversation_before_its_spawn() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("list_tasks", json!({}))]),
         ("lead", 1) if heard(call).last() == Some(&"dig deeper") => Turn::say("dug"),
@@ -155,7 +155,7 @@ async fn s11_6_a_third_look_that_shows_the_same_waits_for_a_change() -> Test {
 }
 
 #[tokio::test]
-async fn s11_6_whoever_is_asked_for_something_else_is_no_twin() -> Test {
+async fn s11_6_an_agent_with_another_task_is_no_twin() -> Test {
     let schema = json!({"type": "object"});
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", _) if heard(call).last() == Some(&"same") => Turn::Hang(Vec::new()),
@@ -185,7 +185,7 @@ async fn s11_6_whoever_is_asked_for_something_else_is_no_twin() -> Test {
 }
 
 #[tokio::test]
-async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
+async fn s11_4_an_agent_that_needs_the_result_of_a_twin_waits_for_it() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "same"}))]),
@@ -287,7 +287,7 @@ async fn s11_5_a_wait_returns_results_once_and_messages_end_it() -> Test {
 }
 
 #[tokio::test]
-async fn s4_3_a_result_is_told_whole_once_and_can_be_read_again() -> Test {
+async fn s4_3_a_result_is_delivered_whole_once_and_can_be_read_again() -> Test {
     let wait = ("wait_tasks", json!({"tasks": ["a"]}));
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "quick"}))]),

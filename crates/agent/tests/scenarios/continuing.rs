@@ -20,7 +20,7 @@ async fn go_on(world: &World, ended: &TaskRef, said: &str) -> TaskRef {
 }
 
 #[tokio::test]
-async fn s11_3_whoever_goes_on_for_one_whose_results_did_not_fit_may_try_again() -> Test {
+async fn s11_3_a_continuation_after_rejected_results_may_submit_again() -> Test {
     let schema =
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let world = World::new(|call| match heard(call).contains(&"an integer, please") {
@@ -70,7 +70,7 @@ async fn ids_stay_apart_when_another_goes_on() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_whoever_goes_on_makes_no_call_again_that_another_has_begun() -> Test {
+async fn s9_3_a_continuation_repeats_no_call_of_the_ended_agent() -> Test {
     let (calls, begun) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
     let (counted, tell) = (calls.clone(), begun.clone());
     let pay = move |_: ToolContext, _: Map<String, Value>| {

@@ -20,7 +20,7 @@ fn told(call: &Call, result: &str) -> usize {
 }
 
 #[tokio::test]
-async fn s4_2_what_was_read_before_a_turn_failed_is_there_when_the_agent_goes_on() -> Test {
+async fn s4_2_rows_read_before_a_failed_turn_are_in_the_next_one() -> Test {
     let (provider, message) = (Provider::Scripted, "broken".to_owned());
     let broken = ModelError::BadRequest { provider, message };
     let mut failed = false;
@@ -45,7 +45,7 @@ async fn s4_2_what_was_read_before_a_turn_failed_is_there_when_the_agent_goes_on
 }
 
 #[tokio::test]
-async fn s4_2_a_result_that_a_cancelled_agent_left_is_told_once_to_the_one_that_goes_on() -> Test {
+async fn s4_2_an_unread_result_reaches_the_continuation_once() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
@@ -70,7 +70,7 @@ async fn s4_2_a_result_that_a_cancelled_agent_left_is_told_once_to_the_one_that_
 }
 
 #[tokio::test]
-async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step() -> Test {
+async fn s4_4_an_agent_hears_of_its_detached_child_before_the_next_step() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => {
@@ -97,7 +97,7 @@ async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step(
 }
 
 #[tokio::test]
-async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> Test {
+async fn s5_3_unread_messages_reach_the_continuation() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([("stand", json!({"door": "a"}))]),
@@ -124,7 +124,7 @@ async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_3_a_result_that_came_while_the_process_was_dead_is_told_once() -> Test {
+async fn s4_3_a_result_from_a_dead_process_is_delivered_once() -> Test {
     let folder = tempfile::tempdir()?;
     let begun = Arc::new(Notify::new());
     let (tell, mut asked) = (begun.clone(), 0);

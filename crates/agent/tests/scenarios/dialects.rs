@@ -24,14 +24,14 @@ pub(crate) struct Peer {
 }
 
 /// One call of a lead: the tool and its arguments.
-pub(crate) type Said = (&'static str, Value);
+pub(crate) type PlannedCall = (&'static str, Value);
 
 impl Peer {
     /// A lead that makes one call after another, each made from the results of the earlier
     /// ones, until `next` returns none.
     pub(crate) async fn new(
         dialect: Dialect,
-        next: impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static,
+        next: impl Fn(&[ToolResult]) -> Option<PlannedCall> + Send + 'static,
     ) -> Self {
         Self::with(dialect, next, |agents| agents).await
     }
@@ -39,7 +39,7 @@ impl Peer {
     /// The same with more options for the agents.
     pub(crate) async fn with(
         dialect: Dialect,
-        next: impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static,
+        next: impl Fn(&[ToolResult]) -> Option<PlannedCall> + Send + 'static,
         say: impl FnOnce(Agents) -> Agents,
     ) -> Self {
         let doors = Doors::default();
@@ -79,7 +79,9 @@ impl Peer {
 }
 
 /// Calls that are independent of each other.
-pub(crate) fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static {
+pub(crate) fn calls(
+    said: Vec<PlannedCall>,
+) -> impl Fn(&[ToolResult]) -> Option<PlannedCall> + Send + 'static {
     move |results| said.get(results.len()).cloned()
 }
 
@@ -251,7 +253,7 @@ async fn s11_7_nothing_that_a_child_says_can_pose_as_the_runtime_in_any_dialect(
 }
 
 #[tokio::test]
-async fn s11_7_what_is_offered_is_decided_by_what_our_tools_are_called() -> Test {
+async fn s11_7_permissions_name_our_tools_and_decide_the_aliases() -> Test {
     let offered = [
         (Dialect::Everruns, vec!["get_subagents", "list_tasks"]),
         (Dialect::Koda, vec!["ListBackgroundTasks"]),
@@ -303,7 +305,7 @@ async fn s11_6_looking_again_and_again_does_not_help_in_a_dialect_either() -> Te
 }
 
 #[tokio::test]
-async fn s11_7_calls_of_one_answer_send_off_in_order_in_a_dialect_too() -> Test {
+async fn s11_7_calls_of_one_answer_spawn_in_order_in_a_dialect_too() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("InvokeAgent", json!({"prompt": "quick", "background": true})),

@@ -10,7 +10,7 @@ fn schema() -> Value {
 }
 
 #[tokio::test]
-async fn s11_3_an_accepted_result_counts_whatever_is_heard_after_it() -> Test {
+async fn s11_3_an_accepted_result_outlasts_every_later_message() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("count", 0) => {
             Turn::call([("finish", json!({"n": 1})), ("spawn_agent", json!({"task": "more"}))])
@@ -96,8 +96,7 @@ async fn counted(in_the_end: Turn) -> Value {
 }
 
 #[tokio::test]
-async fn s11_3_whoever_is_spoken_to_after_its_result_is_asked_once_whether_it_still_is_one() -> Test
-{
+async fn s11_3_a_message_after_a_result_asks_once_to_confirm_it() -> Test {
     assert_eq!(counted(Turn::say("It is.")).await, json!({"n": 1}));
     assert_eq!(counted(Turn::call([("finish", json!({"n": 2}))])).await, json!({"n": 2}));
     Ok(())

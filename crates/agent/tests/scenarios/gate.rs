@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::support::{Test, World, heard};
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_what_is_said_to_one_that_waits_at_the_gate_is_in_its_next_call() -> Test {
+async fn s8_4_a_message_to_an_agent_at_the_gate_is_in_its_next_call() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -59,7 +59,7 @@ async fn until(task: &TaskRef, on: impl Fn(WaitingOn) -> bool) -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_an_agent_waits_a_day_if_it_is_told_to_and_why_says_until_when() -> Test {
+async fn s8_4_an_agent_waits_a_day_on_request_and_why_shows_the_end() -> Test {
     let day = Duration::from_secs(24 * 60 * 60);
     for told in [day, day * 1_000] {
         let world = failing_once(limited(told)).await;

@@ -80,7 +80,7 @@ async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
 }
 
 #[tokio::test]
-async fn s5_5_what_is_said_to_an_agent_that_asks_is_the_answer() -> Test {
+async fn s5_5_a_message_to_an_agent_that_asks_is_the_answer() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "child"}))]),
         ("lead", _) => {

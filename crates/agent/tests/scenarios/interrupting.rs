@@ -147,7 +147,7 @@ async fn s5_2_an_interrupt_withdraws_a_question() -> Test {
 }
 
 #[tokio::test]
-async fn s5_2_an_interrupt_of_the_owner_is_no_answer_to_whoever_asks() -> Test {
+async fn s5_2_an_interrupt_of_the_owner_is_no_answer_to_its_child() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "child"}))]),
         ("lead", _) if whole(call).contains("Queued for a.") => Turn::say("done"),

@@ -13,7 +13,7 @@ async fn shout(_: ToolContext, _: Map<String, Value>) -> Result<&'static str, To
 }
 
 #[tokio::test]
-async fn s12_2_the_answer_is_what_was_said_last_and_never_what_a_tool_said() -> Test {
+async fn s12_2_the_answer_is_the_last_text_and_never_that_of_a_tool() -> Test {
     let calling = |said: &str| {
         let (id, name, arguments) = ("c".to_owned(), "shout".to_owned(), "{}".to_owned());
         let call = ToolCall { id, name, arguments, item: Value::Null };

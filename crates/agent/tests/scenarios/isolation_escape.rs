@@ -126,7 +126,7 @@ async fn s7_3_no_worktree_is_taken_from_a_repository_that_does_not_know_the_fold
 }
 
 #[tokio::test]
-async fn s11_1_worktrees_and_submodules_know_their_folders() -> Test {
+async fn s11_1_worktrees_and_submodules_know_their_directories() -> Test {
     let repository = Repository::new();
     git(&repository.path(), "worktree add --quiet ../linked");
     let from = repository.path();

@@ -26,7 +26,7 @@ async fn kept(child: Vec<(&'static str, Value)>) -> (Repository, Worktree) {
 }
 
 #[tokio::test]
-async fn s4_6_a_changed_file_is_kept_and_told() {
+async fn s4_6_a_changed_file_is_kept_and_reported() {
     let (repository, worktree) = kept(vec![("write", json!({"path": "src/a.txt"}))]).await;
     assert_eq!((worktree.files, worktree.commits), (Some(1), Some(0)));
     let own = std::fs::read_to_string(repository.path().join("src/a.txt")).unwrap();
@@ -102,7 +102,7 @@ fn pipe(place: &Path) {
 }
 
 #[tokio::test]
-async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
+async fn an_unmeasurable_worktree_is_kept_and_reported() {
     let harms: [(&str, Harm); 7] = [
         ("another repository in its place", |folder, _| {
             std::fs::remove_file(folder.join(".git")).unwrap();
@@ -154,7 +154,7 @@ async fn the_commits_of_a_worktree_that_was_deleted_are_counted() {
 }
 
 #[tokio::test]
-async fn what_is_ignored_alone_is_not_kept() -> Test {
+async fn a_worktree_with_only_ignored_files_is_not_kept() -> Test {
     let repository = Repository::new();
     let world = sent(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))]).await;
     let (said, worktree) = told(&world, &repository).await;

@@ -54,7 +54,7 @@ pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Wor
 }
 
 #[tokio::test]
-async fn s11_1_a_pipe_where_git_reads_holds_up_nobody() -> Test {
+async fn s11_1_a_pipe_where_git_reads_blocks_no_agent() -> Test {
     let repository = Repository::new();
     let head = repository.path().join(".git/HEAD");
     std::fs::remove_file(&head)?;
@@ -151,7 +151,7 @@ async fn where_there_is_no_worktree_nothing_is_started() -> Test {
 }
 
 #[tokio::test]
-async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
+async fn a_merge_under_way_is_allowed_and_reported() -> Test {
     let repository = Repository::new();
     let path = repository.path();
     git(&path, "checkout --quiet -b other");
@@ -251,7 +251,7 @@ async fn standing(
 }
 
 #[tokio::test]
-async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() -> Test {
+async fn s6_1_a_cancelled_child_leaves_only_unsaved_work() -> Test {
     for (writes, state) in [(None, WorktreeState::Removed), (Some("b.txt"), WorktreeState::Kept)] {
         let repository = Repository::new();
         let (world, child) = standing(&repository, writes).await?;
@@ -313,7 +313,7 @@ async fn a_child_that_fails_stops_those_below_it_before_its_worktree_goes() -> T
 }
 
 #[tokio::test]
-async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commit() -> Test {
+async fn s5_2_a_continuing_agent_has_the_kept_worktree_or_its_commit() -> Test {
     let repository = Repository::new();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("child", 1) => Turn::call([("write", json!({"path": "b.txt"}))]),
@@ -372,7 +372,7 @@ async fn a_detached_child_does_not_work_in_a_worktree_that_may_go_before_it() ->
 }
 
 #[tokio::test]
-async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
+async fn a_sweep_removes_abandoned_worktrees_and_keeps_the_rest() -> Test {
     for (writes, swept) in [(None, 1), (Some("b.txt"), 0)] {
         let repository = Repository::new();
         let (world, child) = standing(&repository, writes).await?;
@@ -393,7 +393,7 @@ async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
 }
 
 #[tokio::test]
-async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is_told() -> Test {
+async fn a_late_tool_is_cleaned_up_before_its_end_is_reported() -> Test {
     let repository = Repository::new();
     let doors = Doors::default();
     let script = |_: &Call| Turn::call([("stand", json!({"door": "x"}))]);
@@ -410,7 +410,7 @@ async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is
 
 #[test]
 fn what_the_environment_says_of_git_is_ignored() {
-    let test = "isolation_kept::s4_6_a_changed_file_is_kept_and_told";
+    let test = "isolation_kept::s4_6_a_changed_file_is_kept_and_reported";
     let elsewhere = tempfile::tempdir().unwrap();
     let run = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])

@@ -39,7 +39,7 @@ async fn s11_1_a_child_may_know_the_last_turns_alone() -> Test {
 }
 
 #[tokio::test]
-async fn a_fork_of_a_fork_knows_both_and_whoever_goes_on_for_it_does_too() -> Test {
+async fn a_fork_of_a_fork_knows_both_and_so_does_its_continuation() -> Test {
     let fork = |task: &str| {
         let asked = json!({"task": task, "context": "fork", "background": false});
         Turn::call([("spawn_agent", asked)])
@@ -147,7 +147,7 @@ async fn a_message_says_who_sent_it() -> Test {
 }
 
 #[tokio::test]
-async fn what_was_cut_off_a_long_output_is_read_by_its_name() -> Test {
+async fn the_rest_of_a_long_output_is_read_by_its_name() -> Test {
     async fn flood(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         Ok("ü".repeat(16_000) + "the end")
     }
@@ -196,7 +196,7 @@ async fn a_long_result_of_a_task_is_read_part_by_part() -> Test {
 }
 
 #[tokio::test]
-async fn s5_5_a_lead_that_ignores_a_question_is_told_once_more_and_then_waits() -> Test {
+async fn s5_5_a_lead_that_ignores_a_question_is_reminded_once_and_waits() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "ask"}))]),
         ("lead", _) => Turn::say(heard(call).join(" ")),

@@ -38,7 +38,7 @@ async fn delays(task: &TaskRef) -> Result<Vec<ModelDelay>, Box<dyn std::error::E
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test {
+async fn s8_4_an_agent_at_the_gate_reports_each_closing() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -65,7 +65,7 @@ async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
+async fn s4_7_the_error_of_one_agent_is_not_reported_by_another() -> Test {
     let mut calls = 0;
     let world = World::new(move |call| {
         calls += 1;
@@ -103,7 +103,7 @@ async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_whoever_is_told_to_come_back_at_once_waits_and_tells_so() -> Test {
+async fn s8_4_a_retry_after_of_zero_still_waits_and_is_reported() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -152,7 +152,7 @@ async fn s8_4_a_call_that_always_fails_holds_up_its_agent_alone() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_3_each_try_that_fails_is_told_until_one_does_not() -> Test {
+async fn s10_3_each_failed_attempt_is_reported_until_one_succeeds() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;

@@ -114,8 +114,7 @@ fn its_figures_are_those_of_an_independent_count() {
 }
 
 #[tokio::test]
-async fn folders_with_odd_names_are_counted_shown_as_they_are_and_their_agents_named_after_them()
--> Test {
+async fn directories_with_odd_names_are_counted_and_name_their_agents() -> Test {
     let folder = tempfile::tempdir()?;
     for name in odd() {
         std::fs::create_dir(folder.path().join(&name))?;
@@ -183,7 +182,7 @@ fn is_open(file: &Path) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn s6_6_a_count_ends_when_nobody_waits_for_it() -> Test {
+fn s6_6_a_count_ends_when_its_caller_is_gone() -> Test {
     let folder = tempfile::tempdir()?;
     let huge = folder.path().canonicalize()?.join("huge");
     // Reading the whole file would take an hour.

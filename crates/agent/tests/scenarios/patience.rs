@@ -44,7 +44,7 @@ async fn said_in(span: Duration) -> Vec<Message> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_model_is_told_does_not_depend_on_how_long_its_agent_waits() -> Test {
+async fn the_conversation_is_the_same_however_long_the_agent_waits() -> Test {
     let quick = said_in(Duration::ZERO).await;
     assert_eq!(quick.len(), 5);
     assert_eq!(said_in(Duration::from_secs(1_000)).await, quick);

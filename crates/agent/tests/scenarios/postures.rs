@@ -27,7 +27,7 @@ async fn world(script: impl FnMut(&Call) -> Turn + Send + 'static) -> (World, Do
 }
 
 #[tokio::test]
-async fn s4_4_a_silent_end_wakes_nobody_and_is_read_with_the_next() -> Test {
+async fn s4_4_a_silent_end_wakes_no_agent_and_is_read_with_the_next() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "quiet", "task": "quiet", "wake": "silent"})),
@@ -49,7 +49,7 @@ async fn s4_4_a_silent_end_wakes_nobody_and_is_read_with_the_next() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
+async fn s4_4_activity_wakes_an_owner_that_requested_it() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
             "spawn_agent",
@@ -171,7 +171,7 @@ async fn s4_4_a_message_wakes_even_one_that_waits_for_its_last_child() -> Test {
 }
 
 #[tokio::test]
-async fn s4_4_a_message_absorbs_what_came_home_before_it() -> Test {
+async fn s4_4_a_message_absorbs_the_results_before_it() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),
@@ -194,7 +194,7 @@ async fn s4_4_a_message_absorbs_what_came_home_before_it() -> Test {
 }
 
 #[tokio::test]
-async fn s11_6_at_the_end_of_a_turn_the_runtime_says_what_is_still_running() -> Test {
+async fn s11_6_the_runtime_lists_running_children_at_the_end_of_a_turn() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),

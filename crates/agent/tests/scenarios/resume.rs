@@ -67,7 +67,7 @@ async fn interrupted(agents: Agents, probe: &Probe) -> Result<String, Box<dyn st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_what_was_answered_is_not_asked_again_and_what_may_be_repeated_is() -> Test {
+async fn s9_3_answered_calls_stay_and_repeatable_calls_are_repeated() -> Test {
     let probe = Probe::default();
     let (agents, model) = agents(script);
     let tool = {
@@ -82,7 +82,7 @@ async fn s9_3_what_was_answered_is_not_asked_again_and_what_may_be_repeated_is()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_a_lasting_effect_is_not_repeated_and_the_model_is_told() -> Test {
+async fn s9_3_a_lasting_effect_is_not_repeated_and_the_model_hears_so() -> Test {
     let probe = Probe::default();
     let (agents, model) = agents(script);
     let tool = {

@@ -27,7 +27,7 @@ async fn told(asked: Value) -> String {
 }
 
 #[tokio::test]
-async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Test {
+async fn s11_1_a_bad_spawn_is_refused_and_starts_nothing() -> Test {
     for (asked, said) in [
         (json!({}), "the field \"task\" is missing: a string"),
         (json!({"task": " "}), "The task is empty"),
@@ -79,7 +79,7 @@ async fn s11_6_a_detached_spawn_says_that_its_result_goes_to_the_session() -> Te
 }
 
 #[tokio::test]
-async fn s11_1_a_detached_child_goes_on_and_its_session_is_told() -> Test {
+async fn s11_1_a_detached_child_goes_on_and_reports_to_its_session() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => {
@@ -134,7 +134,7 @@ impl ModelSource for Two {
 }
 
 #[tokio::test]
-async fn s11_1_a_child_may_have_another_model_and_has_its_parents_if_nobody_says() -> Test {
+async fn s11_1_a_child_has_its_parents_model_unless_another_is_named() -> Test {
     let agents = Agents::new(Two);
     let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).open().await?;
     let session = runtime.session("main").await?;
@@ -165,7 +165,7 @@ async fn s11_4_a_spawn_beyond_the_depth_cap_is_no_tool_and_does_nothing() -> Tes
 }
 
 #[tokio::test]
-async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
+async fn s6_7_an_agent_may_stop_only_its_own_children() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),
@@ -194,7 +194,7 @@ async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
 }
 
 #[tokio::test]
-async fn s11_1_whoever_is_sent_off_is_there_for_the_calls_that_follow_in_the_answer() -> Test {
+async fn s11_1_a_spawned_agent_exists_for_the_next_calls_of_the_answer() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),

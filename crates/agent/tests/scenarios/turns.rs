@@ -33,7 +33,7 @@ async fn s12_2_steps_are_counted() -> Test {
 }
 
 #[tokio::test]
-async fn s11_3_whoever_says_nothing_is_asked_once_more_and_then_fails() -> Test {
+async fn s11_3_an_empty_answer_is_requested_again_once_and_then_fails() -> Test {
     let world = World::new(|_| Turn::say("  ")).await;
     let ended = world.agent("speak").await.wait().await?;
     let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };

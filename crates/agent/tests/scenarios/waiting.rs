@@ -53,7 +53,7 @@ async fn s11_5_a_wait_ends_with_a_message() -> Test {
 }
 
 #[tokio::test]
-async fn s11_5_whoever_waits_has_no_slot() -> Test {
+async fn s11_5_a_waiting_agent_has_no_slot() -> Test {
     // One slot exists: the child runs only if the lead releases it.
     let mut caps = Caps::default();
     caps.executing.space = Some(1);

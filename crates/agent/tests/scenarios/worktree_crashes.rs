@@ -123,7 +123,7 @@ async fn s9_2_a_worktree_that_is_half_there_is_made_again() -> Test {
 }
 
 #[tokio::test]
-async fn what_was_committed_survives_a_folder_that_is_deleted() -> Test {
+async fn commits_survive_the_deletion_of_their_directory() -> Test {
     let repository = Repository::new();
     let (said, task) = interrupted(&repository, |worktree| {
         git(&worktree.path, "commit --quiet --allow-empty --message=second");

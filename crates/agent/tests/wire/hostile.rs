@@ -1,4 +1,4 @@
-//! Oversized answers: the model is told the error and goes on.
+//! Oversized answers: the model receives the error and goes on.
 
 use offshoot_agent::Budget;
 use offshoot_wiretest::{ReplyPart, Server, Tokens};
@@ -11,7 +11,7 @@ fn deep(levels: usize) -> String {
 }
 
 #[tokio::test]
-async fn one_that_nests_its_arguments_too_deep_is_told_and_goes_on() -> Test {
+async fn a_model_that_nests_arguments_too_deep_hears_so_and_goes_on() -> Test {
     for language in ALL {
         let says = [
             ReplyPart::thought("deep"),
@@ -32,7 +32,7 @@ async fn one_that_nests_its_arguments_too_deep_is_told_and_goes_on() -> Test {
 }
 
 #[tokio::test]
-async fn one_that_makes_thousands_of_calls_is_told_how_many_were_dropped() -> Test {
+async fn a_model_that_makes_thousands_of_calls_hears_the_dropped_number() -> Test {
     for language in ALL {
         let says: Vec<_> = (0..2_000)
             .map(|number| ReplyPart::call(&format!("call_{number}"), "list_tasks", "{}"))

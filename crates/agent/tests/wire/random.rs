@@ -4,11 +4,11 @@
 //! A seed names each failed run. `OFFSHOOT_SEED=17` repeats that run, and `OFFSHOOT_LIVES=1000`
 //! sets the number of runs.
 
+mod deliveries;
 mod dice;
 mod people;
 mod script;
 mod seen;
-mod told;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,10 +29,10 @@ use self::script::Script;
 use self::seen::Seen;
 use crate::support::{Here, NAMES, Test};
 
-type Lived = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+type RunResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// The default number of runs.
-const LIVES: u64 = 32;
+const RUNS: u64 = 32;
 
 /// The number of concurrent runs.
 const AT_ONCE: usize = 4;
@@ -54,7 +54,7 @@ enum Epoch {
 }
 
 /// One run of a lead and the agents it spawns.
-struct Life {
+struct RandomRun {
     dice: Dice,
     seen: Arc<Seen>,
     folder: tempfile::TempDir,
@@ -66,8 +66,8 @@ struct Life {
     sequels: u64,
 }
 
-impl Life {
-    async fn of(seed: u64, models: Models, seen: Arc<Seen>) -> std::io::Result<Self> {
+impl RandomRun {
+    async fn new(seed: u64, models: Models, seen: Arc<Seen>) -> std::io::Result<Self> {
         let mut dice = Dice::of(seed);
         let hang = Arc::new(AtomicUsize::new(0));
         let mut script = Script::new(dice.clone(), hang.clone(), seen.clone());
@@ -80,7 +80,7 @@ impl Life {
         Ok(Self { dice, seen, folder, server, here, agents, hang, lead: None, sequels })
     }
 
-    async fn live(mut self) -> Lived {
+    async fn run(mut self) -> RunResult {
         loop {
             match self.epoch().await? {
                 Epoch::Over => return Ok(()),
@@ -125,10 +125,10 @@ impl Life {
                 () = self.server.was_asked(until) => false,
             };
             let hangs = may_hang && self.hang.swap(0, Ordering::SeqCst) == 0;
-            self.look_at_the_wire()?;
+            self.check_requests()?;
             if ended {
                 if self.sequels == 0 {
-                    told::check(&runtime, &session).await?;
+                    deliveries::check(&runtime, &session).await?;
                     return Ok(Epoch::Over);
                 }
                 self.sequels -= 1;
@@ -151,7 +151,7 @@ impl Life {
         Ok(Epoch::Over)
     }
 
-    fn look_at_the_wire(&self) -> Lived {
+    fn check_requests(&self) -> RunResult {
         let broken = self.server.take_violations();
         if broken.is_empty() {
             Ok(())
@@ -166,37 +166,39 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_3_in_random_lives_every_result_is_told_once_and_every_request_is_taken() -> Test {
+async fn s4_3_in_random_runs_results_arrive_once_and_requests_are_valid() -> Test {
     let seeds = match number("OFFSHOOT_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("OFFSHOOT_LIVES").unwrap_or(LIVES),
+        None => 0..number("OFFSHOOT_LIVES").unwrap_or(RUNS),
     };
     let (models, seen) = (Models::default(), Arc::new(Seen::default()));
-    let (mut lives, mut failed) = (JoinSet::new(), Vec::new());
+    let (mut runs, mut failed) = (JoinSet::new(), Vec::new());
     let many = seeds.end - seeds.start;
     let mut seeds = seeds.peekable();
-    while seeds.peek().is_some() || !lives.is_empty() {
-        while lives.len() < AT_ONCE
+    while seeds.peek().is_some() || !runs.is_empty() {
+        while runs.len() < AT_ONCE
             && let Some(seed) = seeds.next()
         {
             let (models, seen) = (models.clone(), seen.clone());
             // Each run is a task of its own, so that a panic is reported with its seed.
-            lives.spawn(async move {
-                let life =
-                    tokio::spawn(async move { Life::of(seed, models, seen).await?.live().await });
-                (seed, life.await.map_err(|panic| panic.to_string()))
+            runs.spawn(async move {
+                let run =
+                    tokio::spawn(
+                        async move { RandomRun::new(seed, models, seen).await?.run().await },
+                    );
+                (seed, run.await.map_err(|panic| panic.to_string()))
             });
         }
-        let Some(lived) = lives.join_next().await else { break };
-        match lived? {
+        let Some(run) = runs.join_next().await else { break };
+        match run? {
             (_, Ok(Ok(()))) => {}
             (seed, Ok(Err(error))) => failed.push(format!("OFFSHOOT_SEED={seed}: {error}")),
             (seed, Err(panic)) => failed.push(format!("OFFSHOOT_SEED={seed}: {panic}")),
         }
     }
-    assert!(failed.is_empty(), "{} of {many} lives failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(failed.is_empty(), "{} of {many} runs failed:\n{}", failed.len(), failed.join("\n"));
     let never = seen.never();
-    assert!(many < LIVES || never.is_empty(), "these never happened: {never:?}");
-    println!("{many} lives: {seen:?}");
+    assert!(many < RUNS || never.is_empty(), "these never happened: {never:?}");
+    println!("{many} runs: {seen:?}");
     Ok(())
 }

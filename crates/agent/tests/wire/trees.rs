@@ -24,7 +24,7 @@ fn spawn(id: &str, task: &str) -> ReplyPart {
     ReplyPart::call(id, "spawn_agent", &format!(r#"{{"name": "{task}", "task": "count {task}"}}"#))
 }
 
-async fn results_come_home(language: WireProtocol) -> Test {
+async fn deliver_results(language: WireProtocol) -> Test {
     let mut turns = Turns::default();
     let server = Server::start(move |asked| {
         let purpose = purpose(asked);
@@ -57,9 +57,9 @@ async fn results_come_home(language: WireProtocol) -> Test {
 }
 
 #[tokio::test]
-async fn s4_4_results_come_home_in_every_language() -> Test {
+async fn s4_4_results_are_delivered_in_every_protocol() -> Test {
     for language in ALL {
-        results_come_home(language).await?;
+        deliver_results(language).await?;
     }
     Ok(())
 }

@@ -3,9 +3,9 @@
 use offshoot_core::{DeliveryMode, TaskId};
 use offshoot_runtime::{Runtime, TaskRef};
 
+use super::deliveries;
 use super::dice::Dice;
 use super::seen::Seen;
-use super::told;
 
 /// A person who watches.
 pub(super) struct Person<'a> {
@@ -55,7 +55,7 @@ impl Person<'_> {
 
     async fn tasks(&self, whose: Whose) -> Vec<TaskRef> {
         let mut found = Vec::new();
-        let Ok(all) = told::all(self.runtime).await else { return found };
+        let Ok(all) = deliveries::all(self.runtime).await else { return found };
         for task in all.iter().filter(|task| task.is_live() == (whose == Whose::Live)) {
             found.extend(self.runtime.task(&task.id().to_string()).await.ok());
         }

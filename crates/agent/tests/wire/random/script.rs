@@ -110,14 +110,14 @@ impl Script {
             4 => ("look", json!({"at": "the sea"}).to_string()),
             5 => {
                 let mode = self.dice.one_of(&["steer", "interrupt", "follow_up"]);
-                let said = json!({"to": self.somebody(), "text": "a word", "mode": mode});
+                let said = json!({"to": self.recipient(), "text": "a word", "mode": mode});
                 ("send_message", said.to_string())
             }
             6 => {
-                let wait = json!({"tasks": [self.somebody()], "timeout_seconds": 1});
+                let wait = json!({"tasks": [self.recipient()], "timeout_seconds": 1});
                 ("wait_tasks", wait.to_string())
             }
-            7 => ("cancel_task", json!({"task": self.somebody()}).to_string()),
+            7 => ("cancel_task", json!({"task": self.recipient()}).to_string()),
             _ => ("spawn_agent", self.errand(number).to_string()),
         };
         ReplyPart::call(&id, name, &arguments)
@@ -141,7 +141,7 @@ impl Script {
     }
 
     /// The name of any spawned agent, or a word for several agents.
-    fn somebody(&mut self) -> String {
+    fn recipient(&mut self) -> String {
         let at = self.dice.below(self.names.len() as u64 + 2) as usize;
         let words = ["all", "parent"];
         self.names.get(at).cloned().unwrap_or_else(|| (*self.dice.one_of(&words)).to_owned())
