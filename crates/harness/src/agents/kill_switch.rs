@@ -119,7 +119,7 @@ impl Log {
     fn handle(&self, owner: Owner) -> &str {
         match owner {
             Owner::Session(_) => "the session",
-            Owner::Task(id) => self.handles.get(&id).map_or("somebody", String::as_str),
+            Owner::Task(id) => self.handles.get(&id).map_or("unknown", String::as_str),
         }
     }
 }

@@ -261,7 +261,7 @@ async fn s2_4_a_body_is_not_polled_before_a_slow_store_has_answered() -> Test {
     trouble.stop();
     // Other tasks come and go before the answer.
     session.spawn_ephemeral(returns(())).await?.wait().await?;
-    assert_eq!(polls.count(), 0, "the record is written, but nobody has said so");
+    assert_eq!(polls.count(), 0, "the record is written, but its commit is unanswered");
     assert!(poll_once(&mut spawning).is_pending());
     Ok(())
 }

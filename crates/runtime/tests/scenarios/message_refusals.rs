@@ -121,7 +121,7 @@ async fn s5_1_a_message_to_all_reports_the_result_for_each_child() {
 
     let receipts = session.send(MessageRecipient::All, "hear").await.unwrap();
     let queued: Vec<_> = (&receipts).into_iter().map(|receipt| receipt.task).collect();
-    assert_eq!(queued, [before.id(), after.id()], "one that is full holds up nobody");
+    assert_eq!(queued, [before.id(), after.id()], "a full inbox holds up no other task");
     let refused: Vec<_> = receipts.refused().iter().map(|refused| refused.task).collect();
     assert_eq!(refused, [full.id(), deaf.id()]);
     assert!(matches!(receipts.refused()[0].error, Error::Full { limit: 1, .. }));

@@ -200,7 +200,7 @@ async fn s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue(disk: &impl Dis
     until_in(&running, Phase::Running).await;
     assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
     drop((session, running));
-    assert_eq!(gate.arrivals(), 1, "the slot that was given back started nobody");
+    assert_eq!(gate.arrivals(), 1, "the released slot started no task");
 
     // Without the kind they stay in the state that the shutdown wrote.
     let runtime = Runtime::builder(disk.store()).open().await.unwrap();

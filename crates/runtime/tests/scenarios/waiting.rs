@@ -305,7 +305,7 @@ async fn s3_6_a_wait_under_way_gets_what_others_have_read_and_the_store_forgot()
     assert_eq!(one.await?.decode::<u32>()?, 0);
     for (number, waited) in all.await?.into_iter().enumerate() {
         assert_eq!(waited.decode::<usize>()?, number);
-        assert_eq!(waited.row().await?, None, "the row was read by somebody else");
+        assert_eq!(waited.row().await?, None, "another reader took the row");
     }
     Ok(())
 }
