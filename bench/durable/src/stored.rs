@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use offshoot::core::{
-    Caps, Intent, LiveChildren, Name, Outcome, Payload, Session, SessionId, Space, Stamp, Task,
-    TaskId, WorkerId, decide,
+    Caps, Intent, LiveChildren, Name, Outcome, Payload, SessionId, SessionRecord, Space, Stamp,
+    Task, TaskId, WorkerId, decide,
 };
 use offshoot::store::{Batch, SpawnWrite, Write};
 use offshoot::{DataDir, OpenStore};
@@ -46,7 +46,7 @@ pub async fn fill(folder: DataDir, tasks: usize, every: usize) -> Result<()> {
 /// What the stored tasks have in common.
 struct Writer {
     now: Stamp,
-    session: Session,
+    session: SessionRecord,
     worker: WorkerId,
     caps: Arc<Caps>,
 }
@@ -59,7 +59,7 @@ impl Writer {
         let name = Name::numbered("session", 1);
         Ok(Self {
             now,
-            session: Session::new(id, Space::default(), name, now),
+            session: SessionRecord::new(id, Space::default(), name, now),
             worker: WorkerId::mint(now, 1),
             caps: Arc::new(Caps::default()),
         })

@@ -10,8 +10,8 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
     Batch, CommitError, CommitFuture, Counter, CursorExpired, EventPage, HistoryPage, Memory,
@@ -274,16 +274,16 @@ impl Store for SimulatedDisk {
         Ok(tenure)
     }
 
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>> {
         self.read(move |memory| memory.session(id))
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>> {
         let (space, name) = (space.clone(), name.clone());
         self.read(move |memory| memory.session_named(&space, &name))
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>> {
         self.read(move |memory| memory.sessions(after, limit))
     }
 

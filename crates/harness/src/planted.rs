@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Change, Cursor, Message, Name, Naming, Record, Retention, Row, SessionId, Spec, Step,
+    Change, Cursor, InboxMessage, Name, Naming, Record, Retention, Row, SessionId, Spec, Step,
     StepState, Task,
 };
 use offshoot_runtime::BoxFuture;
@@ -253,7 +253,7 @@ fn untold(mut batch: Batch) -> (Batch, Batch) {
 fn without_keys(mut batch: Batch) -> Batch {
     for write in &mut batch.writes {
         if let Write::Send { message, .. } = write {
-            *message = Arc::new(Message { key: None, ..(**message).clone() });
+            *message = Arc::new(InboxMessage { key: None, ..(**message).clone() });
         }
     }
     batch

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Change, Session as SessionRecord, SessionId};
+use offshoot_core::{Change, SessionId, SessionRecord};
 use offshoot_store::{Batch, CommitError, Conflict, Guard, StoreError, Write};
 use tokio::sync::oneshot;
 

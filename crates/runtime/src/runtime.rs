@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caps, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes, Space, Task,
-    TaskCounts, TaskId,
+    Caps, Name, Retention, RunId, SessionId, SessionRecord, Sizes, Space, Task, TaskCounts, TaskId,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, StoreClaim, TaskScope, Write,

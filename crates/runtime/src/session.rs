@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caller, Cursor, MessageState, Owner, Receipt, RunId, Session as SessionRecord,
-    SessionId, TaskCounts, TaskId, Visibility,
+    Block, Caller, Cursor, MessageState, Owner, Receipt, RunId, SessionId, SessionRecord,
+    TaskCounts, TaskId, Visibility,
 };
 use offshoot_store::{PendingRow, TaskScope};
 use serde::Serialize;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caps, Change, Message, Owner, Question, Resolution, Row, RowId, Session, SessionId,
-    Stamp, Step, Task, TaskId, Timer,
+    Block, Caps, Change, InboxMessage, Owner, Question, Resolution, Row, RowId, SessionId,
+    SessionRecord, Stamp, Step, Task, TaskId, Timer,
 };
 use smallvec::SmallVec;
 
@@ -64,9 +64,9 @@ pub enum Guard {
 #[derive(Clone, Debug)]
 pub enum Write {
     /// A new session. Its id and its name in its space are unused.
-    OpenSession(Box<Session>),
+    OpenSession(Box<SessionRecord>),
     /// A session's next record. The stored sequence number is the previous one.
-    PutSession(Box<Session>, Change),
+    PutSession(Box<SessionRecord>, Change),
     /// A new task; see [`SpawnWrite`].
     Spawn(SpawnWrite),
     /// A task's next record. The stored sequence number is the previous one.
@@ -83,7 +83,7 @@ pub enum Write {
     /// original message.
     Send {
         /// The message.
-        message: Arc<Message>,
+        message: Arc<InboxMessage>,
         /// The owner of the inbox.
         to: Owner,
         /// The maximum number of unread messages in the inbox.

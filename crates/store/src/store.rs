@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use tokio::sync::{Notify, watch};
 
@@ -40,13 +40,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError>;
 
     /// The session with this id.
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>>;
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>>;
 
     /// The session with this name.
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>>;
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>>;
 
     /// A page of sessions, oldest first.
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>>;
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>>;
 
     /// The task with this id.
     fn task(&self, id: TaskId) -> ReadFuture<Option<Task>>;

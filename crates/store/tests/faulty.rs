@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use offshoot_core::{Name, Session, SessionId, Space, Stamp, TaskId};
+use offshoot_core::{Name, SessionId, SessionRecord, Space, Stamp, TaskId};
 use offshoot_store::{
     Batch, CommitError, FaultPlan, FaultPoint, FaultyStore, InjectedFault, Memory, Store,
     StoreError, Write,
@@ -16,7 +16,7 @@ const AT: Stamp = Stamp::from_millis(1);
 
 fn opening(number: u128) -> Batch {
     let name = Name::numbered("session", number as u64);
-    let session = Session::new(SessionId::mint(AT, number), Space::default(), name, AT);
+    let session = SessionRecord::new(SessionId::mint(AT, number), Space::default(), name, AT);
     Batch::new(AT).write(Write::OpenSession(Box::new(session)))
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    IdHash, MessageId, Owner, Question, Resolution, RowId, Session, SessionId, StepState, Task,
-    TaskId, sleep_key,
+    IdHash, MessageId, Owner, Question, Resolution, RowId, SessionId, SessionRecord, StepState,
+    Task, TaskId, sleep_key,
 };
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, TaskQuery, TaskScope};
@@ -34,7 +34,7 @@ fn is_answered(question: &Question, answer: u64) -> bool {
 /// Everything on the disk.
 struct Books {
     store: Arc<dyn Store>,
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRecord>,
     tasks: HashMap<TaskId, Task, IdHash>,
     /// How often each text stands in a history.
     written: HashMap<String, usize>,

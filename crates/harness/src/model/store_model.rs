@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Block, Caller, Change, IdHash, Message, Owner, Phase, Resolution, RowBody, RowId, Session,
-    SessionId, StepState, Task, TaskId, WorkerId,
+    Block, Caller, Change, IdHash, InboxMessage, Owner, Phase, Resolution, RowBody, RowId,
+    SessionId, SessionRecord, StepState, Task, TaskId, WorkerId,
 };
 use offshoot_store::{Batch, EndWrite, Write};
 
@@ -42,13 +42,13 @@ pub struct StoreModel {
     /// The changes of records of each session, in order.
     pub log: HashMap<SessionId, Vec<(Option<TaskId>, Change)>, IdHash>,
     /// The record of each session.
-    pub sessions: HashMap<SessionId, Session, IdHash>,
+    pub sessions: HashMap<SessionId, SessionRecord, IdHash>,
     /// The sweeps that have begun.
     pub sweeps: Vec<SweepStart>,
     /// The tasks of each session that were deleted with an event.
     pub deleted: HashMap<SessionId, Vec<TaskId>, IdHash>,
     /// What each sender has sent each owner under a key.
-    pub keyed: HashMap<(Owner, Caller), Vec<Arc<Message>>>,
+    pub keyed: HashMap<(Owner, Caller), Vec<Arc<InboxMessage>>>,
     /// How many commits have taken effect.
     pub commits: u64,
     clock: u64,
@@ -113,7 +113,7 @@ pub struct ModelRow {
 
 impl ModelRow {
     /// The message it is or was.
-    pub fn message(&self) -> Option<&Message> {
+    pub fn message(&self) -> Option<&InboxMessage> {
         match &self.body {
             RowBody::Message(message) | RowBody::Returned(message) => Some(message),
             _ => None,
@@ -155,7 +155,7 @@ impl StoreModel {
     /// Whether anything is left for another process: a task that lives, or a
     /// session that is being removed.
     pub fn is_unfinished(&self) -> bool {
-        self.live().next().is_some() || self.sessions.values().any(Session::is_removing)
+        self.live().next().is_some() || self.sessions.values().any(SessionRecord::is_removing)
     }
 
     /// The live tasks below `root` that end with it.

@@ -104,7 +104,7 @@ pub struct Entry {
     /// Requests to stop it.
     pub stops: Vec<Ask>,
     /// Lines sent to it.
-    pub messages: Vec<Message>,
+    pub messages: Vec<LedgerMessage>,
     /// Requests to close its input.
     pub eofs: Vec<Ask>,
     /// What happened, for people.
@@ -149,7 +149,7 @@ pub struct End {
 
 /// A line that was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct LedgerMessage {
     /// The line.
     pub text: String,
     /// Which driver sent it: one waits for an acknowledgement before it sends

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Message, Recovery, Task};
+use offshoot_core::{Capabilities, InboxMessage, Recovery, Task};
 
 use super::body::BodyResult;
 use super::handle::Context;
@@ -57,7 +57,7 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
 
     /// Called when a message was queued for a task. Bodies that read their inbox
     /// need nothing.
-    fn deliver(&self, _task: &Task, _message: &Message) {}
+    fn deliver(&self, _task: &Task, _message: &InboxMessage) {}
 
     /// Called when a task that executes here was cancelled. Bodies that watch their
     /// token need nothing.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Message, Outcome, Payload, Recovery, Task, TaskState};
+use offshoot_core::{Capabilities, InboxMessage, Outcome, Payload, Recovery, Task, TaskState};
 use offshoot_runtime::{
     Backend, BodyError, BodyResult, BoxFuture, Context, Error, Kind, ReconcileResult, Runtime,
     TaskRequest,
@@ -65,7 +65,7 @@ impl Backend for Plugin {
         })
     }
 
-    fn deliver(&self, task: &Task, _message: &Message) {
+    fn deliver(&self, task: &Task, _message: &InboxMessage) {
         self.calls.note("deliver", task);
     }
 

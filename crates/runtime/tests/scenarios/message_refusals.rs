@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use offshoot_core::{
-    Capabilities, DeliveryMode, Message, MessageState, Payload, Phase, Recovery, Sizes, Task,
+    Capabilities, DeliveryMode, InboxMessage, MessageState, Payload, Phase, Recovery, Sizes, Task,
 };
 use offshoot_runtime::{
     Backend, BodyResult, BoxFuture, Context, Error, InputStatus, Kind, MessageRecipient, Runtime,
@@ -79,7 +79,7 @@ impl Backend for Deaf {
         if self.0.load(Ordering::SeqCst) { InputStatus::Ended } else { InputStatus::Open }
     }
 
-    fn deliver(&self, _task: &Task, message: &Message) {
+    fn deliver(&self, _task: &Task, message: &InboxMessage) {
         self.0.store(message.mode == DeliveryMode::Last, Ordering::SeqCst);
     }
 }

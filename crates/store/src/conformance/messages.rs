@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Caller, Change, DeliveryMode, Message, Owner, Retention, Row, RowBody, Session,
+    Caller, Change, DeliveryMode, InboxMessage, Owner, Retention, Row, RowBody, SessionRecord,
 };
 
 use super::world::{StoreWorld, record};
@@ -58,14 +58,17 @@ pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: St
 }
 
 /// A message with another sender or text and the same key.
-fn instead(message: &Arc<Message>, change: impl FnOnce(&mut Message)) -> Arc<Message> {
+fn instead(
+    message: &Arc<InboxMessage>,
+    change: impl FnOnce(&mut InboxMessage),
+) -> Arc<InboxMessage> {
     let mut message = (**message).clone();
     change(&mut message);
     Arc::new(message)
 }
 
 /// The write that sends `message` to a session.
-fn home(message: &Arc<Message>, session: &Session, room: usize) -> Write {
+fn home(message: &Arc<InboxMessage>, session: &SessionRecord, room: usize) -> Write {
     Write::Send { message: message.clone(), to: Owner::Session(session.id), room }
 }
 

@@ -1,7 +1,7 @@
 //! Sessions that are removed: when that may begin, and what must be left of
 //! them, which is nothing.
 
-use offshoot_core::{Owner, Session, SessionId, TaskId};
+use offshoot_core::{Owner, SessionId, SessionRecord, TaskId};
 use offshoot_store::{Memory, Store};
 
 use crate::model::SessionListener;
@@ -10,7 +10,7 @@ use crate::violation::{Checked, ensure};
 
 /// Checks a session's next record: if its removal begins, nothing of it lives.
 /// What belongs to it counts as gone from then on.
-pub fn check(shadow: &mut StoreModel, session: &Session) -> Checked {
+pub fn check(shadow: &mut StoreModel, session: &SessionRecord) -> Checked {
     let id = session.id;
     if !session.is_removing() {
         return ensure(is_there(shadow, id), "a removal cannot be taken back", || {
@@ -49,7 +49,7 @@ pub fn check_removed(
 ) -> Checked {
     let known = shadow.sessions.get(&id);
     ensure(
-        deleted == 0 || known.is_some_and(Session::is_removing),
+        deleted == 0 || known.is_some_and(SessionRecord::is_removing),
         "only a session that is being removed is removed",
         || format!("{deleted} things of {id} were deleted, and it is {known:?}"),
     )?;

@@ -1,7 +1,7 @@
 //! Cancels of many tasks at once: what each has to reach, from the commit that
 //! makes it durable to the one that says it is done.
 
-use offshoot_core::{Session, SessionId, Sweep, SweepScope, Task, TaskId, Tie};
+use offshoot_core::{SessionId, SessionRecord, Sweep, SweepScope, Task, TaskId, Tie};
 
 use crate::model::store_model::StoreModel;
 use crate::violation::{Checked, ensure};
@@ -16,7 +16,7 @@ pub struct SweepStart {
 
 /// Checks a session's next record: a sweep that is no longer in it has reached
 /// everybody. `shadow` has the record before.
-pub fn check(shadow: &mut StoreModel, session: &Session) -> Checked {
+pub fn check(shadow: &mut StoreModel, session: &SessionRecord) -> Checked {
     let before = shadow.sessions.get(&session.id);
     let begun: Vec<_> = session
         .sweeps

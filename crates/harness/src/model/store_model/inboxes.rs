@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Message, MessageId, Owner, RowBody, RowId, Task, TaskId, Wake};
+use offshoot_core::{Caller, InboxMessage, MessageId, Owner, RowBody, RowId, Task, TaskId, Wake};
 
 use super::{ModelRow, RowFate, StoreModel};
 use crate::model::invariants::removal;
@@ -65,7 +65,7 @@ impl StoreModel {
     }
 
     /// Who gets a message back, if its sender can still read.
-    fn reader(&self, message: &Message, closing: TaskId) -> Option<Owner> {
+    fn reader(&self, message: &InboxMessage, closing: TaskId) -> Option<Owner> {
         match message.from {
             Caller::Host => None,
             Caller::Session(id) => Some(Owner::Session(id)),
@@ -102,7 +102,7 @@ impl StoreModel {
     }
 
     /// What the sender of a message has sent this owner under its key.
-    pub fn sent_before(&self, owner: Owner, message: &Message) -> Option<&Message> {
+    pub fn sent_before(&self, owner: Owner, message: &InboxMessage) -> Option<&InboxMessage> {
         let key = message.key.as_ref()?;
         let sent = self.keyed.get(&(owner, message.from))?;
         sent.iter().map(Arc::as_ref).find(|sent| sent.key.as_ref() == Some(key))

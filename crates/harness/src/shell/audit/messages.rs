@@ -6,7 +6,7 @@ use offshoot_client::wire::State;
 
 use super::Findings;
 use crate::shell::effects::{Attempt, Effects};
-use crate::shell::ledger::{Entry, LedgerState, Message};
+use crate::shell::ledger::{Entry, LedgerMessage, LedgerState};
 use crate::shell::snapshot::Snapshot;
 use crate::violation::{Checked, Violation, ensure};
 
@@ -54,7 +54,7 @@ fn all(entry: &Entry, effects: &Effects) -> Checked {
         return Ok(());
     }
     let closed = entry.eofs.iter().map(|ask| ask.begun).min();
-    let before = |message: &&Message| match (message.ask.acknowledged, closed) {
+    let before = |message: &&LedgerMessage| match (message.ask.acknowledged, closed) {
         (Some(acknowledged), Some(closed)) => acknowledged < closed,
         (acknowledged, None) => acknowledged.is_some(),
         (None, _) => false,

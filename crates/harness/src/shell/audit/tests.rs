@@ -10,7 +10,7 @@ use offshoot_client::wire::{Cancel, CommandLine, Lineage, Outcome, Restart, Stat
 use super::*;
 use crate::shell::command_task::{CommandTask, Ending, Hold, Script, Work, Written};
 use crate::shell::effects::{Attempt, Effects};
-use crate::shell::ledger::{Ask, End, Entry, Kill, KillMoment, Message, SpawnResult};
+use crate::shell::ledger::{Ask, End, Entry, Kill, KillMoment, LedgerMessage, SpawnResult};
 use crate::shell::lines::Lines;
 use crate::shell::processes::Process;
 
@@ -114,8 +114,9 @@ impl Stage {
         let reader = CommandTask { parent: Some(PARENT), ..errand(READER, Hold::Input) };
         stage.add(reader, outcome(State::Completed), &[attempt(&["one", "two"], 1)]);
         let sent = stage.ask(10);
-        stage.books.entries[READER].messages =
-            ["one", "two"].map(|text| Message { text: text.into(), by: 0, ask: sent }).to_vec();
+        stage.books.entries[READER].messages = ["one", "two"]
+            .map(|text| LedgerMessage { text: text.into(), by: 0, ask: sent })
+            .to_vec();
         let closed = stage.ask(20);
         stage.books.entries[READER].eofs.push(closed);
 

@@ -5,7 +5,7 @@ use offshoot_client::wire::Code;
 
 use super::{Driver, Heard, span};
 use crate::shell::binary::CommandResult;
-use crate::shell::ledger::{Ask, Entry, Message};
+use crate::shell::ledger::{Ask, Entry, LedgerMessage};
 
 /// What a line may be refused for: its reader has ended, or is about to.
 const DEAF: [Code; 3] = [Code::Ended, Code::TakesNoMessages, Code::InputEnded];
@@ -20,7 +20,7 @@ impl Driver<'_> {
         let said = self.stage.call(&["tasks", "send", "--json", id, &text])?;
         let heard = self.hear(&said, Some(number), &DEAF);
         self.history(number, format!("{text:?}: {heard:?}"));
-        let message = Message { text, by: self.number, ask: Ask::of(&said) };
+        let message = LedgerMessage { text, by: self.number, ask: Ask::of(&said) };
         self.stage.ledger.note(number, |entry| entry.messages.push(message));
         self.learn(&heard, &entry)
     }
