@@ -1,4 +1,4 @@
-//! Errands by chance.
+//! Random commands.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::shell::command_task::{
 };
 use crate::shell::lines::Lines;
 
-/// Where an errand is spawned.
+/// The parent of a new command.
 #[derive(Clone, Debug)]
 pub struct Spot {
-    /// From which session.
+    /// The session.
     pub session: String,
-    /// Below which errand.
+    /// The parent command.
     pub parent: Option<usize>,
 }
 
-/// An errand by chance.
+/// A random command.
 pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> CommandTask {
     let work = match rng.below(1_000) {
         0..=14 => Work::Missing,
@@ -46,13 +46,13 @@ pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> CommandTask {
     }
 }
 
-/// More than is kept, so that the middle is dropped.
+/// More than the log keeps, so that the middle is dropped.
 pub fn flood(rng: &mut Rng) -> Script {
     let count = rng.between(1_000_000, 2_200_000) as u64;
     Script::writing(Written { out: Lines::new(rng.bits(), count), err: Lines::NONE })
 }
 
-/// Up to a few MiB, all of which is kept.
+/// Up to a few MiB, all of which the log keeps.
 fn much(rng: &mut Rng) -> Written {
     let out = Lines::new(rng.bits(), rng.between(1_000, 400_000) as u64);
     let err = Lines::new(rng.bits(), rng.between(0, 300_000) as u64);
@@ -76,10 +76,10 @@ fn varied(rng: &mut Rng, script: Script) -> Script {
         rng.happens(80).then(|| if rng.happens(500) { Stray::Holding } else { Stray::Apart });
     let ending = match rng.below(100) {
         0..=77 => Ending::Exit(0),
-        // None with another meaning for a waiting driver.
+        // No code with another meaning for an attached driver.
         78..=94 => Ending::Exit(rng.between(20, 99) as i32),
         95..=97 => Ending::Signal(9),
-        // Stands for any other; a script that ignores TERM would go on.
+        // This signal represents all others; a script that ignores TERM would go on.
         _ => Ending::Signal(6),
     };
     Script { hearing, stray, ending, ..script }

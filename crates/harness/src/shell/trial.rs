@@ -1,4 +1,4 @@
-//! One data folder, from its first daemon to its last.
+//! One data directory, from its first daemon to its last.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,16 +26,16 @@ use crate::shell::snapshot::{Snapshot, list, read_log};
 use crate::shell::trial_dir::TrialDir;
 use crate::violation::{Violation, ensure as hold};
 
-/// How many scripts are at work.
+/// The number of concurrent drivers.
 const DRIVERS: usize = 3;
 
-/// How often it is looked whether a call hangs.
+/// The interval at which hanging calls are looked for.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The mark of an unknown task.
 const FOREIGN: &str = "019b0000-0000-7000-8000-000000000000";
 
-/// One data folder and what lives in it.
+/// One data directory and its processes.
 #[derive(Debug)]
 pub struct Trial {
     folder: TrialDir,
@@ -44,12 +44,12 @@ pub struct Trial {
     rounds: usize,
     errands: usize,
     stranger: Bystander,
-    /// Every end that was told, by its session and id.
+    /// Every reported end, by its session and id.
     ends: HashMap<String, HashMap<String, End>>,
 }
 
 impl Trial {
-    /// A new folder, with no daemon yet.
+    /// A new directory without a daemon.
     pub fn begin(program: &Path, rng: Rng) -> Result<Self> {
         let folder = TrialDir::new().context("no folder for the data")?;
         let binary = Binary::new(program, &folder)?;
@@ -57,7 +57,7 @@ impl Trial {
         Ok(Self { folder, binary, rng, rounds: 0, errands: 0, stranger, ends: HashMap::new() })
     }
 
-    /// Kills so many daemons, brings everything to rest and audits it.
+    /// Kills this many daemons, brings everything to rest and audits it.
     pub fn round(&mut self, kills: usize, toll: &mut KillReport) -> Result<Option<FailureReport>> {
         self.rounds += 1;
         let ledger = Ledger::new(self.errands);
@@ -89,8 +89,8 @@ impl Trial {
         Ok(self.broken(found.0, &books, &world))
     }
 
-    /// Ends the daemon in good order, looks for what is left, and has a last
-    /// one tell again how everything ended.
+    /// Ends the daemon in order, looks for remaining processes, and has a last daemon report
+    /// every end again.
     pub fn end(&mut self) -> Result<Option<FailureReport>> {
         let mut found = Findings::default();
         let before = sizes(&self.folder.work())?;
@@ -123,7 +123,7 @@ impl Trial {
         Ok(self.broken(found.0, &LedgerState::default(), &Snapshot::default()))
     }
 
-    /// Stops the daemon; nothing of it is left.
+    /// Stops the daemon and checks that none of its processes remains.
     fn stop(&self, found: &mut Findings) -> Result<()> {
         let place = DaemonDir::at(self.binary.data())?;
         let socket = place.daemon_address().map(|whereabouts| whereabouts.socket);
@@ -147,7 +147,7 @@ impl Trial {
         Ok(())
     }
 
-    /// What is broken, with all that explains it.
+    /// The violations with their explanation.
     fn broken(
         &self,
         found: Vec<Found>,
@@ -199,7 +199,7 @@ fn play(stage: &Stage<'_>, rng: &mut Rng, kills: usize) -> Result<()> {
     })
 }
 
-/// Holds the output of every command that ran to its end to what it wrote.
+/// Compares the output of every command that ran to its end with its script.
 fn check_logs(
     stage: &Stage<'_>,
     world: &Snapshot,
@@ -219,7 +219,7 @@ fn check_logs(
         let log = read_log(stage.binary, &task.id)?;
         toll.log_bytes += log.output.bytes();
         found.take(*number, log.output.check(script, effects));
-        // What is printed is the same.
+        // The printed output is the same.
         if errand.number % 3 == 0 {
             let said = stage.call(&["tasks", "tail", &task.id])?;
             ensure!(said.is_done(), "a log cannot be printed: {said}");

@@ -1,4 +1,4 @@
-//! What is told of a command is what it did.
+//! The report of a command matches its effects.
 
 use offshoot_client::wire::{Outcome, Restart, State, Task};
 
@@ -11,7 +11,7 @@ use crate::violation::{Checked, ensure};
 const ONCE: &str = "a command that is not to be started again begins once";
 const RAN: &str = "a command that is said to have ended by itself has run to its end";
 
-/// Checks what every command did.
+/// Checks the effects of every command.
 pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     let none = Effects::default();
     for entry in &books.entries {
@@ -27,7 +27,7 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
             })?;
             match world.of(number).next() {
                 Some(task) => told(task, effects),
-                // What was not taken must not run either.
+                // A command whose spawn was refused must not run either.
                 None => ensure(begun == 0, "what is not there does not run", || {
                     format!("it began {begun} times, and there is no task")
                 }),

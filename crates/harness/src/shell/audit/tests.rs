@@ -1,5 +1,4 @@
-//! The auditor passes a world in which all is well, and complains of each way
-//! in which it is falsified.
+//! The auditor passes a correct world, and reports each way in which a test falsifies it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -16,9 +15,8 @@ use crate::shell::processes::Process;
 
 const WORK: &str = "/work";
 
-/// What a test starts from: a parent that completes, a reader below it, one
-/// that fails, one that is lost to a kill, one that was restarted and one that
-/// was stopped.
+/// The world of every test: a parent that completes, a reader below it, a command that fails,
+/// one that is lost to a kill, one that was restarted and one that was stopped.
 struct Stage {
     books: LedgerState,
     world: Snapshot,
@@ -177,7 +175,7 @@ impl Stage {
         &mut self.world.tasks[number].1
     }
 
-    /// Sets an end that everybody agrees on.
+    /// Sets the same end in every record.
     fn ended(&mut self, number: usize, outcome: Outcome) {
         let task = self.task(number);
         task.state = outcome.is;
@@ -199,7 +197,7 @@ impl Stage {
     }
 }
 
-/// The auditor complains of exactly this, once the world is falsified so.
+/// Asserts that the auditor reports exactly this after the change.
 fn finds(promise: &str, falsify: impl FnOnce(&mut Stage)) {
     let mut stage = Stage::new();
     falsify(&mut stage);

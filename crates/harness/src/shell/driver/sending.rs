@@ -1,4 +1,4 @@
-//! Sending off: detached, attached, below others.
+//! Spawns: detached, attached, and below other commands.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::shell::ledger::{Entry, SpawnResult};
 use crate::shell::output::{RecordedOutput, Streams};
 use crate::violation::{Checked, Violation};
 
-/// Why a spawn may be refused: its owner ends during the spawn.
+/// The permitted reason to refuse a spawn: its owner ends during the spawn.
 const REFUSALS: [Code; 2] = [Code::OwnerClosed, Code::Ended];
 
 impl Driver<'_> {
@@ -67,7 +67,7 @@ impl Driver<'_> {
             if let Work::Script(script) = &mut errand.work
                 && script.hold == Hold::Input
             {
-                // Its handle would be unknown.
+                // The handle of a reader would be unknown, so no driver could send lines.
                 script.hold = Hold::Nothing;
             }
             errand
@@ -75,7 +75,7 @@ impl Driver<'_> {
         let number = errand.number;
         let args = self.prepare(&errand)?;
         if errand.waits() {
-            // A waiting driver cannot open it meanwhile.
+            // A waiting driver cannot open the gate meanwhile.
             let entry = self.stage.ledger.with(|books| books.entry(number).cloned());
             entry.map_or(Ok(()), |entry| self.stage.open_gate(&entry))?;
         }
@@ -105,9 +105,9 @@ impl Driver<'_> {
         }
     }
 
-    /// An error is told in words here. It may be a refusal: its owner ends, or
-    /// its session is being stopped. Or the output of a later attempt ran ahead: the
-    /// next daemon starts a command again before the attached call is back.
+    /// An attached call reports its error in words. The error may be a refusal: the owner ends,
+    /// or its session is being stopped. Or the output of a later attempt came first: the next
+    /// daemon starts a command again before the attached call is back.
     fn excuse_attached(&self, errand: &CommandTask, said: &CommandResult) {
         let told = String::from_utf8_lossy(&said.err);
         let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
@@ -121,7 +121,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Where the next one is spawned.
+    /// The parent of the next command.
     fn spot(&mut self) -> Spot {
         let session = self.rng.pick(&self.stage.sessions).cloned().unwrap_or_default();
         let parent = self.rng.happens(300).then(|| {
@@ -133,7 +133,7 @@ impl Driver<'_> {
         Spot { parent: parent.flatten(), session }
     }
 
-    /// The call that sends an errand off, all it needs being there.
+    /// The call that spawns a command, after its files are created.
     fn prepare(&self, errand: &CommandTask) -> Result<Vec<String>> {
         if errand.waits() {
             gate::put_up(&errand.gate(&self.stage.work))?;
@@ -153,7 +153,7 @@ impl Driver<'_> {
                 args.extend([option.to_owned(), value]);
             }
         }
-        // What it reads are messages.
+        // Messages are the only input of the command.
         args.extend(["--no-stdin".into(), "--".into()]);
         args.extend(errand.argv(&self.stage.work));
         self.stage.ledger.note(errand.number, |entry| entry.begun = Instant::now());
@@ -161,7 +161,7 @@ impl Driver<'_> {
     }
 }
 
-/// What an attached call ends with if the command comes to its own end.
+/// The exit code of an attached call whose command comes to its own end.
 fn own_code(errand: &CommandTask) -> Option<i32> {
     match &errand.work {
         Work::Missing => Some(127),
@@ -172,7 +172,7 @@ fn own_code(errand: &CommandTask) -> Option<i32> {
     }
 }
 
-/// Whether an attached call has shown all that the command wrote.
+/// Whether an attached call has shown the whole output of the command.
 fn shown(errand: &CommandTask, said: &CommandResult) -> Checked {
     let (Work::Script(script), Restart::Never) = (&errand.work, errand.restart) else {
         return Ok(());
@@ -184,8 +184,7 @@ fn shown(errand: &CommandTask, said: &CommandResult) -> Checked {
     })
 }
 
-/// What the command wrote to its standard error, without what the binary
-/// itself remarked there.
+/// The standard error of the command, without the remarks of the binary itself.
 fn without_remarks(err: &[u8]) -> Vec<u8> {
     const REMARK: &[u8] = b"offshoot: ";
     let mut own = Vec::with_capacity(err.len());

@@ -1,4 +1,4 @@
-//! Steering: lines for those that read, gates opened, requests to stop.
+//! Steering: lines for readers, open gates, requests to stop.
 
 use anyhow::Result;
 use offshoot_client::wire::Code;
@@ -7,7 +7,7 @@ use super::{Driver, Heard, span};
 use crate::shell::binary::CommandResult;
 use crate::shell::ledger::{Ask, Entry, LedgerMessage};
 
-/// What a line may be refused for: its reader has ended, or is about to.
+/// The permitted reason to refuse a line: its reader has ended, or is about to.
 const DEAF: [Code; 3] = [Code::Ended, Code::TakesNoMessages, Code::InputEnded];
 
 impl Driver<'_> {
@@ -56,7 +56,7 @@ impl Driver<'_> {
         if self.rng.happens(500) {
             args.extend(["--grace", &grace]);
         }
-        // One that ends meanwhile was asked all the same.
+        // A command that ends meanwhile was asked all the same.
         let begun = std::time::Instant::now();
         self.stage.ledger.note(number, |entry| {
             entry.history.push((begun, "is asked to stop".into()));
@@ -68,7 +68,7 @@ impl Driver<'_> {
         self.learn(&heard, &entry)
     }
 
-    /// Looks how a task ended that is said to have ended.
+    /// Checks the end of a task that is reported as ended.
     fn learn(&mut self, heard: &Heard, entry: &Entry) -> Result<()> {
         match heard {
             Heard::Refused => self.show_this(entry),
@@ -78,13 +78,13 @@ impl Driver<'_> {
 
     pub(super) fn cancel_session(&mut self) -> Result<()> {
         let Some(session) = self.rng.pick(&self.stage.sessions).cloned() else { return Ok(()) };
-        // The first one is spared, so that something goes on.
+        // The first session is spared, so that some commands go on.
         if self.stage.sessions.first() == Some(&session) {
             return Ok(());
         }
         let args = ["sessions", "cancel", "--json", &session, "--reason", "a driver's whim"];
         let said = self.stage.call(&args)?;
-        // Nothing was spawned from it yet.
+        // No task was spawned from it yet.
         let heard = self.hear(&said, None, &[Code::NotFound]);
         if !matches!(heard, Heard::Refused) {
             let ask = Ask::of(&said);
