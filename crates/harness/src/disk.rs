@@ -1,9 +1,8 @@
 //! The store of the simulation: slow, unreliable, and watched.
 //!
-//! The memory store inside is the disk, which survives a crash. Around it,
-//! every commit and read waits a random while before it takes effect and
-//! again before it is answered, so that whatever can come between two steps of
-//! the runtime does; and some of them go wrong.
+//! The memory store inside is the disk, which survives a crash. Around it, every commit and
+//! read waits for a random time before it takes effect and again before it is answered, so that
+//! other steps of the runtime come in between. Some commits and reads fail.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,7 +39,7 @@ struct Inner {
     worker: OnceLock<WorkerId>,
 }
 
-/// What goes wrong with a commit.
+/// The fault of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -66,12 +65,12 @@ impl SimulatedDisk {
         Self(Arc::new(Inner { memory, sim, model, odds, crashed, worker: OnceLock::new() }))
     }
 
-    /// The world it is in.
+    /// The world of the store.
     pub fn sim(&self) -> &Sim {
         &self.0.sim
     }
 
-    /// Who watches it.
+    /// The model that watches the store.
     pub fn model(&self) -> &SharedModel {
         &self.0.model
     }
@@ -81,12 +80,12 @@ impl SimulatedDisk {
         self.0.worker.get().copied()
     }
 
-    /// The odds as they are.
+    /// The current odds.
     pub fn odds(&self) -> FaultRates {
         *self.0.odds.lock()
     }
 
-    /// Changes the odds from here on.
+    /// Changes the odds from now on.
     pub fn set_odds(&self, odds: FaultRates) {
         *self.0.odds.lock() = odds;
     }
@@ -397,7 +396,7 @@ impl Store for SimulatedDisk {
     }
 
     fn remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
-        // Few at a time, so that much happens in between.
+        // A few at a time, so that many steps come in between.
         let limit = self.0.sim.draw(|rng| rng.between(1, 5)).min(limit);
         let (reply, answer) = oneshot::channel();
         let (disk, (luck, _)) = (self.clone(), self.luck());

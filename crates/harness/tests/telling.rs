@@ -1,6 +1,6 @@
-//! What goes wrong in a process explains itself.
+//! The report of a failure in a process explains the failure.
 
-// Helpers of tests are no tests to clippy; a panic is how they say no.
+// Clippy does not see the helpers of tests as tests; a panic is their way to fail.
 #![allow(clippy::expect_used)]
 
 use std::fs::{self, Permissions};
@@ -12,7 +12,7 @@ use offshoot_harness::crash::{parent, stuck};
 use offshoot_runtime::{BodyError, Context, Kind, Runtime, TaskRequest};
 use offshoot_store::{Memory, Store};
 
-/// Dies like the others, and does not bring anything to its end.
+/// Dies like the others, and ends no task.
 const PROGRAM: &str = r#"#!/bin/sh
 case "$*" in
 *--finish*) echo "the child failed: it is tired" >&2; exit 1 ;;

@@ -79,7 +79,7 @@ pub async fn perform(
                 attempt.returns(BodyEnd::Error);
                 return Err(error.into());
             }
-            // A store that fails now and then is no reason to give up.
+            // An occasional failure of the store does not end the body.
             Err(error) => attempt.world.model(|model| model.refused("a deed", &error)),
         }
     }
@@ -178,7 +178,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Waits for something worth a turn, and reads it.
+    /// Waits for an event that is worth a turn, and reads it.
     async fn idle(&self) -> Result<(), Error> {
         let (world, owner) = (&self.world, Owner::Task(self.id()));
         self.does(BodyActivity::Idling(owner));
@@ -186,8 +186,8 @@ impl Attempt {
         self.does(BodyActivity::Working);
         world.model(|model| {
             model.acknowledged("a reason to wake", |model| {
-                // A report is a reason that leaves no trace; a row may have been
-                // read by another attempt, or be past its retention.
+                // A report is a reason that leaves no trace; a row may have been read by
+                // another attempt, or be past its retention.
                 let mut others = model.shadow.tasks.values().map(|known| &known.task);
                 let unsure = others
                     .any(|task| task.owner() == owner && task.spec.wake == Wake::OnActivity)
