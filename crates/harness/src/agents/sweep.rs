@@ -17,34 +17,34 @@ use crate::agents::work::{Errand, Work};
 use crate::planted::PlantedBug;
 use crate::rng::Rng;
 
-/// How many folders are under way at once. Their workers wait much of their
-/// time: for the disk, and for the model.
+/// The number of concurrent directories. Their workers spend much of their time waiting for the
+/// disk and the model.
 const LANES: usize = 4;
 
-/// CommitRef points are tried.
+/// The points to try.
 #[derive(Clone, Debug)]
 pub struct KillSweep {
-    /// What is killed.
+    /// The program that is killed.
     pub program: PathBuf,
     /// The bug in the workers' stores, if there is one.
     pub bug: Option<PlantedBug>,
-    /// Of how many commits one is tried; all of them if it is 1.
+    /// One of this many commits is tried; all of them if it is 1.
     pub every: usize,
-    /// How many folders lose two workers, the second while it takes up the
-    /// work of the first.
+    /// The number of directories that lose two workers, the second while it resumes the work of
+    /// the first.
     pub pairs: usize,
-    /// What those are drawn from.
+    /// The seed of those pairs.
     pub seed: u64,
-    /// Only one folder for each language, whose workers die here; every point
-    /// if there is none.
+    /// The points of the only directory for each protocol; every point is tried if there is
+    /// none.
     pub at: Vec<KillPoint>,
 }
 
-/// What the threads of a sweep share.
+/// The state that the threads of a sweep share.
 struct SweepDirs<'a> {
     sweep: &'a KillSweep,
     executor: Runtime,
-    /// For each language.
+    /// One entry for each protocol.
     originals: Vec<Original>,
     toll: Mutex<SweepReport>,
     work: Work,
@@ -83,7 +83,7 @@ impl SweepDirs<'_> {
         Case { program, executor: &self.executor, language, bug: *bug }
     }
 
-    /// What a life without a crash leaves, in each language.
+    /// The result of a run without a crash, in each protocol.
     fn live_undisturbed(&self) -> Result<Vec<Original>> {
         let originals = WireProtocol::ALL.map(|language| {
             let played = self.case(language).play(&[], None)?;
@@ -96,7 +96,7 @@ impl SweepDirs<'_> {
         originals.into_iter().collect()
     }
 
-    /// Has workers die at these points; how many did.
+    /// Has workers die at these points. Returns the number that did.
     fn try_at(&self, errand: &Errand) -> Result<usize> {
         let at = errand.number % WireProtocol::ALL.len();
         let case = self.case(WireProtocol::ALL[at]);
@@ -110,7 +110,7 @@ impl SweepDirs<'_> {
         Ok(kills)
     }
 
-    /// Ends first: there are few of them.
+    /// The late ends come first: there are few of them.
     fn go_through_ends(&self) -> Result<()> {
         for number in 1.. {
             let points = vec![KillPoint::Late(number as u64)];
@@ -123,7 +123,7 @@ impl SweepDirs<'_> {
         Ok(())
     }
 
-    /// Has threads do what there is to do.
+    /// Runs threads until no work is left.
     fn in_lanes(&self) -> Result<()> {
         thread::scope(|scope| {
             let threads = [(); LANES].map(|()| scope.spawn(|| self.do_all()));
