@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sub_matrix_is_what_was_asked_for() {
+    fn a_sub_matrix_has_the_requested_cells() {
         let matrix = parse("--systems floor --work w5,w1 --ns 10k,100 --runs 5").unwrap().matrix;
         assert_eq!(matrix.systems(), ["floor"]);
         assert_eq!(matrix.workloads(), [Workload::W1, Workload::W5, Workload::W5Chain]);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_node_is_told_from_a_new_one() {
+    fn an_old_node_is_distinguished_from_a_new_one() {
         for new in ["v20.15.0\n", "v22.1.0", "26.0.0"] {
             assert!(is_new_enough(new), "{new}");
         }

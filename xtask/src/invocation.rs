@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_writes_can_be_read() {
+    fn the_output_of_a_program_can_be_read() {
         let repository = Repository::discover().unwrap();
         let version = repository.cargo(["--version"]).read().unwrap();
         assert!(version.starts_with("cargo "), "{version}");

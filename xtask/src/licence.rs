@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_and_silence_are_told_apart() {
+    fn nonsense_and_silence_are_distinguished() {
         assert!(matches!(rule("do what you like"), Ruling::Unreadable(_)));
         let policy = Policy::new(ALLOWED).unwrap();
         assert_eq!(policy.rule(None), Ruling::Missing);

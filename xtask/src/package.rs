@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_package_manager_has_is_an_error() {
+    fn a_package_without_a_package_manager_is_an_error() {
         let repository = Repository::discover().unwrap();
         assert!(as_root(&repository, &["offshoot-no-such-program"]).is_err());
     }

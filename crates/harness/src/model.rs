@@ -173,7 +173,7 @@ impl RuntimeModel {
         self.shadow.apply(batch)?;
         for write in &batch.writes {
             if let Some(task) = write.next_record().filter(|task| !task.is_live()) {
-                endings::check_told(&self.shadow, batch, task)?;
+                endings::check_notice(&self.shadow, batch, task)?;
             }
         }
         // A runtime that shuts down gives no more slots to running tasks.

@@ -111,7 +111,7 @@ impl BuggyStore {
                 self.inner.commit(second).await
             }
             PlantedBug::WakeOutsideCommit => {
-                let (first, second) = untold(batch);
+                let (first, second) = without_notice(batch);
                 self.inner.commit(first).await?;
                 self.inner.commit(second).await
             }
@@ -234,7 +234,7 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
 }
 
 /// Splits a batch in two: ends without notice, and the rows that report them.
-fn untold(mut batch: Batch) -> (Batch, Batch) {
+fn without_notice(mut batch: Batch) -> (Batch, Batch) {
     let mut second = Batch::new(batch.at);
     for write in &mut batch.writes {
         if let Write::End(EndWrite { task, change, recipient }) = write {

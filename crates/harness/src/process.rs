@@ -235,7 +235,7 @@ impl SimulatedProcess {
         for worker in &self.workers {
             let actors = worker.world.actors.lock();
             quiescence::check_progress(&model, &actors)?;
-            removal::check_heard(&model.shadow, &worker.world.listening.lock())?;
+            removal::check_no_listener(&model.shadow, &worker.world.listening.lock())?;
             // The first actors are the readers of the sessions that have one.
             if let [session] = worker.world.sessions.lock().as_slice()
                 && actors.first() == Some(&Some(BodyActivity::Receiving))

@@ -37,7 +37,7 @@ fn killing_agents_finds_an_acknowledgement_before_the_append() {
 }
 
 #[test]
-fn killing_agents_finds_a_lasting_call_that_is_not_said_to_have_started() {
+fn killing_agents_finds_a_lasting_call_without_a_stored_start() {
     let broken = found(PlantedBug::StartedDropped);
     assert_eq!(broken, "S9.3 a lasting tool never runs twice");
 }

@@ -21,7 +21,7 @@ esac
 "#;
 
 #[test]
-fn what_keeps_the_last_process_from_ending_everything_is_told() {
+fn the_report_names_the_obstacle_of_the_last_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
     fs::write(&program, PROGRAM).expect("the program is written");
@@ -34,7 +34,7 @@ fn what_keeps_the_last_process_from_ending_everything_is_told() {
 }
 
 #[tokio::test]
-async fn a_task_that_does_not_end_is_told_with_what_became_of_it() {
+async fn a_task_that_does_not_end_is_reported_with_its_history() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let kind: Kind<(), ()> = Kind::new("asker", |cx: Context, ()| async move {
         cx.ask("which?").await?;

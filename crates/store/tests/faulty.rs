@@ -103,7 +103,7 @@ async fn a_conflict_is_not_an_injected_fault() {
 }
 
 #[tokio::test]
-async fn the_caller_decides_by_what_is_in_the_batch() {
+async fn the_contents_of_the_batch_decide_the_fault() {
     let memory = Memory::new();
     let guarded = |_: u64, batch: &Batch| (batch.writes.len() > 1).then_some(InjectedFault::Before);
     let store = FaultyStore::new(Arc::new(memory.clone()), guarded);

@@ -96,7 +96,7 @@ async fn s10_4_the_number_of_kept_tasks_is_configurable() {
 }
 
 #[tokio::test]
-async fn clones_share_what_is_stored() {
+async fn clones_share_their_contents() {
     let (store, _) = opened().await;
     let id = finished(&store, 1).await;
     let opened = store.clone().open_store().await.unwrap();

@@ -60,7 +60,7 @@ async fn a_cut_answer_is_requested_again_and_leaves_nothing_behind() -> Test {
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn what_has_stalled_is_given_up_and_asked_for_again() -> Test {
+async fn a_stalled_answer_is_given_up_and_requested_again() -> Test {
     let long = json!({"content": "a longer answer that stalls in the middle of it"});
     let stalls = json!({"response": long, "chunkSize": 3, "latency": 3_600_000});
     let (soon, long) = (Duration::from_millis(500), Duration::from_secs(3_600));

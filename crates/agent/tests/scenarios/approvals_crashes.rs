@@ -16,13 +16,13 @@ use crate::support::{Test, answers, heard, purpose};
 
 /// A lead with a child with a grandchild that writes.
 fn script(call: &Call) -> Turn {
-    let send_off = |task: &str| {
+    let spawn_in_background = |task: &str| {
         let child = json!({"name": task, "task": task, "background": false});
         Turn::call([("spawn_agent", child)])
     };
     match (purpose(call), answers(call)) {
-        ("lead", 0) => send_off("middle"),
-        ("middle", 0) => send_off("last"),
+        ("lead", 0) => spawn_in_background("middle"),
+        ("middle", 0) => spawn_in_background("last"),
         ("last", 0) => Turn::call([("write", json!({"text": "a"}))]),
         _ => Turn::say(heard(call).join(" | ")),
     }
@@ -47,7 +47,7 @@ async fn request(runtime: &Runtime) -> Result<PendingApproval, offshoot_runtime:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s12_1_what_a_grandchild_asks_is_answered_by_a_person_after_a_restart() -> Test {
+async fn s12_1_a_person_answers_a_grandchild_after_a_restart() -> Test {
     let (folder, ledger) = (tempfile::tempdir()?, Ledger::default());
     let agents = agents(&ledger);
     let open = || async {

@@ -83,7 +83,7 @@ async fn s5_2_an_interrupt_withdraws_the_request_and_a_steer_does_not() -> Test 
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_what_a_person_takes_for_an_answer_is_not_the_agents_time() -> Test {
+async fn s8_2_the_wait_for_a_person_is_not_the_agents_time() -> Test {
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([("write", json!({"text": "a"}))]),
         _ => Turn::say(heard(call).join(" | ")),

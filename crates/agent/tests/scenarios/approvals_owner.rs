@@ -51,7 +51,7 @@ fn answer_request(verdict: &str) -> Turn {
 }
 
 #[tokio::test]
-async fn s7_3_an_owner_approves_what_it_may_do_unasked() -> Test {
+async fn s7_3_an_owner_approves_calls_it_may_make_itself() -> Test {
     for verdict in ["allow", "deny"] {
         let ledger = Ledger::default();
         let tool = ledger.tool();
@@ -83,7 +83,7 @@ async fn s7_3_an_owner_approves_what_it_may_do_unasked() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_an_owner_cannot_approve_what_it_may_not_do() -> Test {
+async fn s7_3_an_owner_cannot_approve_calls_beyond_its_permissions() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let script = |call: &Call| match (purpose(call), answers(call)) {
@@ -156,7 +156,7 @@ async fn s7_3_a_message_never_approves_a_call() -> Test {
 }
 
 #[tokio::test]
-async fn s7_1_what_a_person_is_asked_does_not_come_before_the_owner() -> Test {
+async fn s7_1_the_owner_does_not_see_requests_for_a_person() -> Test {
     for background in [true, false] {
         let ledger = Ledger::default();
         let tool = ledger.tool();

@@ -246,7 +246,7 @@ async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_6_looks_at_one_that_waits_for_an_answer_wait_too() -> Test {
+async fn s11_6_polls_of_a_child_that_waits_for_an_answer_wait_too() -> Test {
     let look = |step| match step {
         // Until the child asks.
         1 => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),

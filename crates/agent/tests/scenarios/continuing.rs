@@ -118,7 +118,7 @@ async fn s9_3_a_continuation_repeats_no_call_of_the_ended_agent() -> Test {
 }
 
 #[tokio::test]
-async fn a_fork_that_never_began_still_knows_what_it_was_to_know() -> Test {
+async fn a_fork_that_never_began_keeps_its_conversation() -> Test {
     let mut caps = Caps::default();
     caps.executing.space = Some(1);
     let script = |call: &Call| match (purpose(call), answers(call)) {

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
 /// The number of reports of a result in a conversation.
-fn told(call: &Call, result: &str) -> usize {
+fn report_count(call: &Call, result: &str) -> usize {
     let whole = format!("{:?}", call.messages);
     assert!(!whole.contains(&format!("{result}{result}")));
     whole.matches(result).count()
@@ -26,11 +26,11 @@ async fn s4_2_rows_read_before_a_failed_turn_are_in_the_next_one() -> Test {
     let mut failed = false;
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
-        ("lead", _) if !failed && told(call, "work is done") == 1 => {
+        ("lead", _) if !failed && report_count(call, "work is done") == 1 => {
             failed = true;
             Turn::Fail(Vec::new(), broken.clone())
         }
-        ("lead", _) if told(call, "work is done") == 1 => Turn::say("read at last"),
+        ("lead", _) if report_count(call, "work is done") == 1 => Turn::say("read at last"),
         ("lead", _) => Turn::say("waiting"),
         _ => Turn::say("work is done"),
     })
@@ -50,7 +50,7 @@ async fn s4_2_an_unread_result_reaches_the_continuation_once() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
         ("lead", 1) => Turn::call([("stand", json!({"door": "shut"}))]),
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("lead", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         _ => Turn::say("work is done"),
     };
     let world = World::with(script, |agents| agents.tool(doors.tool())).await;
@@ -78,10 +78,10 @@ async fn s4_4_an_agent_hears_of_its_detached_child_before_the_next_step() -> Tes
             Turn::call([("spawn_agent", spawn)])
         }
         ("lead", 1) => Turn::call([("stand", json!({"door": "a"}))]),
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("lead", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         // The lead hears nothing of the task of another agent.
         ("other", 0) => Turn::call([("stand", json!({"door": "b"}))]),
-        ("other", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("other", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         _ => Turn::say("work is done"),
     };
     let world = World::with(script, |agents| agents.tool(doors.tool())).await;
@@ -136,7 +136,7 @@ async fn s4_3_a_result_from_a_dead_process_is_delivered_once() -> Test {
             // The process dies while the lead thinks.
             if asked == 1 { Turn::Hang(Vec::new()) } else { Turn::say("waiting") }
         }
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("lead", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         _ => Turn::say("work is done"),
     });
     let agents = Agents::with_model(model);
@@ -168,7 +168,7 @@ async fn s4_5_an_agent_with_live_children_waits_for_them_and_is_woken() -> Test 
     let world = World::with(
         |call| match (purpose(call), answers(call)) {
             ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
-            ("lead", _) if told(call, "work is done") == 1 => Turn::say("now I am done"),
+            ("lead", _) if report_count(call, "work is done") == 1 => Turn::say("now I am done"),
             ("lead", _) => Turn::say("too early"),
             (_, 0) => Turn::call([("stand", json!({}))]),
             _ => Turn::say("work is done"),
@@ -205,10 +205,10 @@ async fn s4_5_an_agent_with_live_children_waits_for_them_and_is_woken() -> Test 
 async fn s4_7_a_grandchild_wakes_its_parent_alone() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "mid", "task": "middle"}))]),
-        ("lead", _) if told(call, "middle is done") == 1 => Turn::say("over"),
+        ("lead", _) if report_count(call, "middle is done") == 1 => Turn::say("over"),
         ("lead", _) => Turn::say("waiting"),
         ("middle", 0) => Turn::call([("spawn_agent", json!({"name": "low", "task": "lowest"}))]),
-        ("middle", _) if told(call, "lowest is done") == 1 => Turn::say("middle is done"),
+        ("middle", _) if report_count(call, "lowest is done") == 1 => Turn::say("middle is done"),
         ("middle", _) => Turn::say("waiting, too"),
         _ => Turn::say("lowest is done"),
     })
@@ -216,7 +216,7 @@ async fn s4_7_a_grandchild_wakes_its_parent_alone() -> Test {
     assert_eq!(world.answer("lead").await, "over");
     let asked = world.model.asked();
     for call in asked.iter().filter(|call| purpose(call) == "lead") {
-        assert_eq!(told(call, "lowest is done"), 0, "{:?}", heard(call));
+        assert_eq!(report_count(call, "lowest is done"), 0, "{:?}", heard(call));
     }
     Ok(())
 }

@@ -207,7 +207,7 @@ async fn s11_7_a_tool_of_the_users_is_never_replaced_by_a_word_of_a_dialect() ->
 }
 
 #[tokio::test]
-async fn s11_7_a_child_speaks_as_its_owner_does_and_texts_name_what_it_has() -> Test {
+async fn s11_7_a_child_has_the_dialect_of_its_owner() -> Test {
     let spawn = |results: &[ToolResult]| {
         results.is_empty().then(|| ("spawn_subagent", json!({"name": "a", "task": "quick"})))
     };

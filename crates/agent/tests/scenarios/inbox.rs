@@ -58,7 +58,7 @@ async fn s5_2_a_follow_up_is_read_when_the_turn_has_ended() -> Test {
 }
 
 #[tokio::test]
-async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
+async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_its_text() -> Test {
     let begun = Arc::new(Notify::new());
     let tell = begun.clone();
     let world = World::new(move |_| {

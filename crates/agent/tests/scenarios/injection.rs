@@ -75,7 +75,7 @@ async fn world() -> (World, Ledger) {
 }
 
 #[tokio::test]
-async fn s4_6_what_poses_as_a_notice_or_a_person_stays_in_its_envelope() -> Test {
+async fn s4_6_text_that_imitates_a_notice_or_a_person_stays_enveloped() -> Test {
     let (world, ledger) = world().await;
     let brief = world.brief("lead").authority(asking().with_approver(Approver::Owner));
     let lead = world.agent_of(&brief).await;

@@ -68,7 +68,7 @@ async fn s5_2_an_interrupt_cuts_a_tool_however_long_it_takes_and_answers_its_cal
 }
 
 #[tokio::test]
-async fn s6_6_a_cancel_drops_a_tool_however_long_it_takes_and_says_what_it_left() -> Test {
+async fn s6_6_a_cancel_drops_a_running_tool_and_reports_its_state() -> Test {
     let dropped = Arc::new(Notify::new());
     for (tool, left) in hanging(&dropped) {
         let world = World::with(calls_hang, |agents| agents.tool(tool)).await;

@@ -6,7 +6,7 @@ use std::path::Path;
 use offshoot_agent::{Function, ToolContext, ToolError, WorktreeState};
 use serde_json::json;
 
-use crate::isolation_worktree::{sent, sent_with, told};
+use crate::isolation_worktree::{last_report, sent, sent_with};
 use crate::repository::{Repository, git, reach};
 use crate::support::Test;
 
@@ -52,7 +52,7 @@ async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
     assert!(mark.exists(), "the trap does not work");
     std::fs::remove_file(&mark)?;
     let world = sent(&repository, vec![("write", json!({"path": "src/a.txt"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert_eq!(worktree.files, Some(1));
     assert!(!mark.exists(), "a program of the repository was run");
@@ -60,14 +60,14 @@ async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_a_child_writes_into_the_configuration_is_not_run_when_it_ends() -> Test {
+async fn s7_3_programs_that_a_child_configures_do_not_run_at_its_end() -> Test {
     let (repository, mark) = trapped();
     let (path, sprung) = (repository.path(), mark.clone());
     let world = sent_with(&repository, vec![("arm", json!({}))], move |agents| {
         agents.tool(crate::repository::does("arm", move |_| arm(&path, &sprung)))
     })
     .await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(!mark.exists(), "a program that the child chose was run");
     Ok(())
@@ -89,7 +89,7 @@ async fn s7_3_a_child_cannot_have_its_worktree_belong_to_another_repository() ->
         agents.tool(crate::repository::does("arm", lead_elsewhere))
     })
     .await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert!(!mark.exists(), "a program of another repository was run: {said} {worktree:?}");
     Ok(())
 }

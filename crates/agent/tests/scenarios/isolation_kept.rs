@@ -5,7 +5,7 @@ use std::path::Path;
 use offshoot_agent::{Function, ToolContext, ToolError, Worktree, WorktreeState};
 use serde_json::{Map, Value, json};
 
-use crate::isolation_worktree::{sent, sent_with, told};
+use crate::isolation_worktree::{last_report, sent, sent_with};
 use crate::repository::{Repository, git};
 use crate::support::Test;
 
@@ -13,7 +13,7 @@ use crate::support::Test;
 async fn kept(child: Vec<(&'static str, Value)>) -> (Repository, Worktree) {
     let repository = Repository::new();
     let world = sent(&repository, child).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert!(said.contains(&format!("worktree=\"{}\"", worktree.path.display())), "{said}");
     assert!(said.contains(&format!("branch=\"{}\"", worktree.branch)), "{said}");
@@ -92,7 +92,7 @@ async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     let harming = Function::new("harm", "Does harm.", harming);
     let child = vec![("harm", json!({}))];
     let world = sent_with(repository, child, |agents| agents.tool(harming)).await;
-    told(&world, repository).await
+    last_report(&world, repository).await
 }
 
 /// Replaces a file by a pipe.
@@ -157,7 +157,7 @@ async fn the_commits_of_a_worktree_that_was_deleted_are_counted() {
 async fn a_worktree_with_only_ignored_files_is_not_kept() -> Test {
     let repository = Repository::new();
     let world = sent(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(repository.is_tidy());
     Ok(())

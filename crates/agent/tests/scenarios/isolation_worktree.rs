@@ -46,7 +46,7 @@ pub(crate) async fn sent_with(
 }
 
 /// The last report to the lead, and the worktree in the child's report.
-pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Worktree) {
+pub(crate) async fn last_report(world: &World, repository: &Repository) -> (String, Worktree) {
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await.unwrap().decode().unwrap();
     let child = world.child("the child").await.record().await.unwrap();
@@ -70,7 +70,7 @@ async fn s11_1_a_pipe_where_git_reads_blocks_no_agent() -> Test {
 async fn s11_1_a_worktree_without_changes_is_removed_with_its_branch() -> Test {
     let repository = Repository::new();
     let world = sent(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(!said.contains("worktree=") && said.contains("outcome=\"completed\""), "{said}");
     assert!(repository.is_tidy(), "{}", repository.branches());
@@ -160,7 +160,7 @@ async fn a_merge_under_way_is_allowed_and_reported() -> Test {
     git(&path, "commit --quiet --allow-empty --message=ours");
     git(&path, "merge --quiet --no-ff --no-commit other");
     let world = sent(&repository, Vec::new()).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     let asked = world.model.asked();
     let system = &asked.iter().find(|call| purpose(call) == "child").unwrap().system;
@@ -174,7 +174,7 @@ async fn a_branch_in_the_way_is_gone_around() -> Test {
     let repository = Repository::new();
     git(&repository.path(), "branch offshoot");
     let world = sent(&repository, Vec::new()).await;
-    let (_, worktree) = told(&world, &repository).await;
+    let (_, worktree) = last_report(&world, &repository).await;
     assert!(worktree.branch.starts_with("offshoot-the-child-"), "{worktree:?}");
     assert_eq!(repository.branches(), "main\noffshoot\n");
     Ok(())
@@ -191,7 +191,7 @@ async fn the_hooks_of_a_repository_do_not_run() -> Test {
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755))?;
     }
     let world = sent(&repository, Vec::new()).await;
-    let (_, worktree) = told(&world, &repository).await;
+    let (_, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed);
     assert!(!mark.exists());
     Ok(())
@@ -409,7 +409,7 @@ async fn a_late_tool_is_cleaned_up_before_its_end_is_reported() -> Test {
 }
 
 #[test]
-fn what_the_environment_says_of_git_is_ignored() {
+fn git_variables_of_the_environment_are_ignored() {
     let test = "isolation_kept::s4_6_a_changed_file_is_kept_and_reported";
     let elsewhere = tempfile::tempdir().unwrap();
     let run = Command::new(std::env::current_exe().unwrap())

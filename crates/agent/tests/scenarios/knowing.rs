@@ -130,7 +130,7 @@ async fn s11_4_a_foreground_child_that_asks_goes_to_the_background_and_says_so()
 }
 
 #[tokio::test]
-async fn a_message_says_who_sent_it() -> Test {
+async fn a_message_names_its_sender() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "tell"}))]),
         ("lead", _) => Turn::say(whole(call)),

@@ -138,7 +138,7 @@ async fn a_limit_on_time_cuts_a_tool_that_hangs() -> Test {
 }
 
 /// A lead that waits for a child that never ends.
-fn waits_for_one_that_hangs(call: &Call) -> Turn {
+fn waits_for_a_hanging_child(call: &Call) -> Turn {
     match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("nothing came"),
         (_, 0) if heard(call) == ["lead"] => {
@@ -151,7 +151,7 @@ fn waits_for_one_that_hangs(call: &Call) -> Turn {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_on_time_includes_waits_for_children() -> Test {
-    let world = World::new(waits_for_one_that_hangs).await;
+    let world = World::new(waits_for_a_hanging_child).await;
     let agent = world.agent_of(&world.brief("lead").time(Duration::from_secs(30))).await;
     let (kind, words) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Timeout);
@@ -163,7 +163,7 @@ async fn a_limit_on_time_includes_waits_for_children() -> Test {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_on_time_also_holds_without_steps_left() -> Test {
-    let world = World::new(waits_for_one_that_hangs).await;
+    let world = World::new(waits_for_a_hanging_child).await;
     let brief = world.brief("lead").steps(2).time(Duration::from_secs(30));
     let (_, words) = failure(&world.agent_of(&brief).await.wait().await?);
     assert!(words.contains("nothing came"), "{words}");

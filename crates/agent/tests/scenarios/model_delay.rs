@@ -170,7 +170,7 @@ async fn s10_3_each_failed_attempt_is_reported_until_one_succeeds() -> Test {
 }
 
 #[tokio::test]
-async fn s2_7_what_came_of_an_answer_that_was_cut_off_twice_is_kept() -> Test {
+async fn s2_7_the_text_of_an_answer_cut_twice_is_kept() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => cut_off("half of it"),
         _ => cut_off("a shorter half"),

@@ -37,7 +37,7 @@ async fn world_of(span: Duration) -> World {
     World::with(script, |agents| agents.tool(slow)).await
 }
 
-async fn said_in(span: Duration) -> Vec<Message> {
+async fn messages_in(span: Duration) -> Vec<Message> {
     let world = world_of(span).await;
     assert_eq!(world.answer("sleep").await, "done");
     world.model.asked().last().unwrap().messages.to_vec()
@@ -45,9 +45,9 @@ async fn said_in(span: Duration) -> Vec<Message> {
 
 #[tokio::test(start_paused = true)]
 async fn the_conversation_is_the_same_however_long_the_agent_waits() -> Test {
-    let quick = said_in(Duration::ZERO).await;
+    let quick = messages_in(Duration::ZERO).await;
     assert_eq!(quick.len(), 5);
-    assert_eq!(said_in(Duration::from_secs(1_000)).await, quick);
+    assert_eq!(messages_in(Duration::from_secs(1_000)).await, quick);
     Ok(())
 }
 

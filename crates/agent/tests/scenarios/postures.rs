@@ -83,7 +83,7 @@ async fn s4_4_activity_wakes_an_owner_that_requested_it() -> Test {
 }
 
 #[tokio::test]
-async fn s4_6_what_tasks_say_at_length_is_bounded_and_can_be_read_on() -> Test {
+async fn s4_6_long_texts_of_tasks_are_bounded_and_readable() -> Test {
     let long = "word ".repeat(12_000);
     let (world, doors) = world(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "talk"}))]),
@@ -138,7 +138,7 @@ async fn s4_4_after_many_wake_turns_an_agent_waits_for_its_last_child() -> Test 
 }
 
 #[tokio::test]
-async fn s4_4_a_message_wakes_even_one_that_waits_for_its_last_child() -> Test {
+async fn s4_4_a_message_wakes_an_agent_that_waits_for_its_last_child() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "a"}))]),
         ("lead", _) => match heard(call).last() {

@@ -52,7 +52,7 @@ async fn brief(world: &World, handle: &str) -> Brief {
 }
 
 #[tokio::test]
-async fn s7_3_explore_has_nothing_to_write_with_whatever_it_calls() -> Test {
+async fn s7_3_explore_cannot_write_with_any_call() -> Test {
     let called = Called::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
@@ -93,7 +93,7 @@ async fn s7_3_explore_has_nothing_to_write_with_whatever_it_calls() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_an_owner_lacks_no_child_has_however_it_is_asked_for() -> Test {
+async fn s7_3_no_child_has_a_permission_that_its_owner_lacks() -> Test {
     let called = Called::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([

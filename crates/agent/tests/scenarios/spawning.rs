@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 /// The result of this call of a lead.
-async fn told(asked: Value) -> String {
+async fn call_result(asked: Value) -> String {
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", asked.clone())]),
         ("lead", _) => Turn::say(heard(call)[0].to_owned()),
@@ -50,7 +50,7 @@ async fn s11_1_a_bad_spawn_is_refused_and_starts_nothing() -> Test {
         ),
         (json!({"task": "x", "wake": "loudly"}), "\"wake\" must be \"on_terminal\" or"),
     ] {
-        let told = told(asked.clone()).await;
+        let told = call_result(asked.clone()).await;
         assert!(told.contains(said), "{asked}: {told}");
         assert!(!told.starts_with("Started"), "{asked}: {told}");
     }
@@ -59,7 +59,7 @@ async fn s11_1_a_bad_spawn_is_refused_and_starts_nothing() -> Test {
 
 #[tokio::test]
 async fn s11_6_a_spawn_says_that_nothing_is_done_and_how_the_result_will_come() -> Test {
-    let told = told(json!({"task": "x", "name": "docs"})).await;
+    let told = call_result(json!({"task": "x", "name": "docs"})).await;
     for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "by itself", "Do not poll"] {
         assert!(told.contains(said), "{said}: {told}");
     }
@@ -68,7 +68,7 @@ async fn s11_6_a_spawn_says_that_nothing_is_done_and_how_the_result_will_come() 
 
 #[tokio::test]
 async fn s11_6_a_detached_spawn_says_that_its_result_goes_to_the_session() -> Test {
-    let told = told(json!({"task": "x", "name": "docs", "detached": true})).await;
+    let told = call_result(json!({"task": "x", "name": "docs", "detached": true})).await;
     for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "goes to your session"] {
         assert!(told.contains(said), "{said}: {told}");
     }

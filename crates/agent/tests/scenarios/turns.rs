@@ -77,7 +77,7 @@ async fn s11_3_a_result_fits_its_schema_or_is_repaired_once() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_go_better_is_tried_again_and_the_rest_fails() -> Test {
+async fn temporary_errors_are_retried_and_other_errors_fail() -> Test {
     let cut = || ModelError::Truncated { message: "no end".into() };
     let mut tries = 0;
     let world = World::new(move |_| {

@@ -21,7 +21,7 @@ fn waits(call: &Call) -> Turn {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_5_a_wait_ends_after_its_bound_and_says_what_has_not_ended() -> Test {
+async fn s11_5_a_wait_ends_after_its_bound_and_lists_the_live_tasks() -> Test {
     let world = World::new(waits).await;
     let begun = Instant::now();
     assert_eq!(world.answer("lead").await, "over");

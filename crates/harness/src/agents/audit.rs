@@ -66,7 +66,7 @@ pub fn check_rows(books: &TaskRecords) -> Checked {
         let (id, owner) = (task.id(), Owner::Task(task.id()));
         let queued = books.logged(id, |change| matches!(change, Change::MessageQueued(_)));
         let unread = books.unread(owner, |body| matches!(body, RowBody::Message(_)));
-        let told = books.told(id, "<notice kind=\"message\"");
+        let told = books.count_text(id, "<notice kind=\"message\"");
         ensure(queued == unread + told, "S4.2 a row is unread, or in the history, once", || {
             let name = task.handle();
             format!("{queued} messages were queued for {name}: {unread} are unread, {told} told")
@@ -78,7 +78,7 @@ pub fn check_rows(books: &TaskRecords) -> Checked {
                 |body| matches!(body, RowBody::Question { task, .. } if *task == id),
             );
             let told = format!("<notice kind=\"question\" task=\"{}\"", task.handle());
-            let told = books.told(parent, &told);
+            let told = books.count_text(parent, &told);
             ensure(
                 asked == unread + told,
                 "S4.2 a row is unread, or in the history, once",
@@ -111,8 +111,8 @@ fn check_end(books: &TaskRecords, task: &Task) -> Checked {
     if let Owner::Task(parent) = task.owner() {
         let unread = books
             .unread(task.owner(), |body| matches!(body, RowBody::Result(ended) if *ended == id));
-        let told =
-            books.told(parent, &format!("<notice kind=\"result\" task=\"{name}\" id=\"{id}\""));
+        let told = books
+            .count_text(parent, &format!("<notice kind=\"result\" task=\"{name}\" id=\"{id}\""));
         ensure(due == unread + told, "S4.3 every result is told once", || {
             format!(
                 "the end of {name} ({}) is {unread} times unread and {told} times told",
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_flight_may_be_asked_by_the_next_worker_but_not_by_the_same() {
+    fn only_the_next_worker_may_repeat_a_request_in_flight() {
         let next = evidence(vec![ask(1, "a", 0), ask(2, "a", 0)], &[]);
         assert_eq!(check_asked(&next), Ok(()));
         assert_eq!(repeated(&next), 1);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lasting_effect_may_be_missing_only_if_it_is_told_and_is_never_there_twice() {
+    fn a_lasting_effect_occurs_once_or_is_reported_as_unknown() {
         let effects = ["note x", "mark y"].map(str::to_owned).to_vec();
         let original = Original { effects, ..Original::default() };
         let told = HashSet::from([("a".to_owned(), "call_1".to_owned())]);

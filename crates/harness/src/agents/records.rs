@@ -91,7 +91,7 @@ impl TaskRecords {
     }
 
     /// The number of times that a history contains a text.
-    pub fn told(&self, whose: TaskId, text: &str) -> usize {
+    pub fn count_text(&self, whose: TaskId, text: &str) -> usize {
         let blocks = self.histories.get(&whose).into_iter().flatten();
         blocks.map(|block| block.text.matches(text).count()).sum()
     }

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_are_told_apart() {
+    fn attempts_are_distinguished() {
         let effects = Effects::parse("b\nr one\nb\nr one\nr two\ne\n");
         assert_eq!(effects.attempts.len(), 2);
         assert_eq!(effects.last_read(), ["one", "two"]);

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_wait_pass_once_it_is_open_and_those_who_come_later_too() {
+    fn early_and_late_arrivals_pass_an_open_gate() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate");
         put_up(&path).unwrap();

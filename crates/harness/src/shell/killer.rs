@@ -117,14 +117,14 @@ impl<'a> Killer<'a> {
     }
 
     /// The daemon that listens, or last did.
-    fn told(&self) -> Result<Option<i32>> {
+    fn last_daemon(&self) -> Result<Option<i32>> {
         let whereabouts = DaemonDir::at(self.stage.binary.data())?.daemon_address();
         Ok(whereabouts.and_then(|whereabouts| i32::try_from(whereabouts.pid).ok()))
     }
 
     /// Kills the daemon that listens. Returns its process id, if there is one.
     fn strike(&self, blow: KillMoment, moment: Moment) -> Result<Option<i32>> {
-        Ok(self.told()?.filter(|pid| self.hit(*pid, blow, moment)))
+        Ok(self.last_daemon()?.filter(|pid| self.hit(*pid, blow, moment)))
     }
 
     /// Kills a process if it is a daemon of the binary under test.
@@ -150,7 +150,7 @@ impl<'a> Killer<'a> {
         thread::scope(|scope| {
             let call = scope.spawn(|| self.stage.call(&LOOK));
             loop {
-                match self.told()?.filter(|pid| *pid != last) {
+                match self.last_daemon()?.filter(|pid| *pid != last) {
                     Some(next) => {
                         thread::sleep(pause);
                         self.hit(next, KillMoment::Kill, Moment::Recovery(pause));

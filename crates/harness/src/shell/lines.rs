@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_writes_what_is_expected_of_it() {
+    fn the_command_writes_the_expected_lines() {
         for lines in [Lines::NONE, Lines::new(7, 1), Lines::new(u64::MAX, 30_000)] {
             let ran = Command::new("sh").args(["-c", &lines.to_string()]).output().unwrap();
             let mut expected = Vec::new();

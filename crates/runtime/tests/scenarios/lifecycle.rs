@@ -108,7 +108,7 @@ async fn s2_1_running_goes_back_to_queued_for_a_resume() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_1_a_waiting_state_names_what_it_waits_on() -> Test {
+async fn s2_1_a_waiting_state_names_its_reason() -> Test {
     let (_runtime, session) = session().await;
     let gate = Gate::new();
     let opens = gate.clone();

@@ -74,7 +74,7 @@ async fn s1_6_a_childs_lineage_hangs_below_its_parents() -> Test {
 }
 
 #[tokio::test]
-async fn s1_6_what_a_spawn_does_not_say_comes_from_the_ambient_task() -> Test {
+async fn s1_6_omitted_fields_of_a_spawn_come_from_the_ambient_task() -> Test {
     let (_runtime, session) = session().await;
     let (parent, child) = inside(&session, |_cx, session| async move {
         Ok(session.spawn_ephemeral(returns(())).await?.spec().lineage.clone())

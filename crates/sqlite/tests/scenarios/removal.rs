@@ -77,7 +77,7 @@ async fn a_session_opened_after_a_removal_has_a_new_number() {
 /// The list reads a snapshot of the file while the session is removed from the file and
 /// from memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lists_while_a_session_goes_sees_it_as_it_was_or_not_at_all() {
+async fn a_list_during_a_removal_shows_the_whole_session_or_none() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;

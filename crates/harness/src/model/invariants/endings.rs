@@ -11,7 +11,7 @@ use crate::violation::{Checked, Violation, ensure};
 
 /// Checks that the commit that ends a task reports the end to its owner, and that no task it
 /// owns lives on. `shadow` is the state after the commit.
-pub fn check_told(shadow: &StoreModel, batch: &Batch, task: &Task) -> Checked {
+pub fn check_notice(shadow: &StoreModel, batch: &Batch, task: &Task) -> Checked {
     let id = task.id();
     let ends_too = |owner: TaskId| {
         let put = batch.writes.iter().find_map(|write| match write {

@@ -96,7 +96,10 @@ pub fn check_over(shadow: &StoreModel) -> Checked {
 }
 
 /// Checks that a removed session has no listener.
-pub fn check_heard(shadow: &StoreModel, listening: &[(SessionId, SessionListener)]) -> Checked {
+pub fn check_no_listener(
+    shadow: &StoreModel,
+    listening: &[(SessionId, SessionListener)],
+) -> Checked {
     let deaf = listening.iter().find(|(id, _)| !is_there(shadow, *id));
     ensure(deaf.is_none(), "who waits on a session hears that it is removed", || {
         format!("a listener is left at {deaf:?}")

@@ -31,7 +31,7 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
             *number,
             one(entry, task).and_then(|outcome| Story { books, world, entry, task }.check(outcome)),
         );
-        found.take(*number, as_told(entry, task));
+        found.take(*number, check_received(entry, task));
     }
 }
 
@@ -137,7 +137,7 @@ impl Story<'_> {
 }
 
 /// Checks that a waiting driver received the end.
-fn as_told(entry: &Entry, task: &Task) -> Checked {
+fn check_received(entry: &Entry, task: &Task) -> Checked {
     let (SpawnResult::Attached { code, whole }, Some(outcome)) = (&entry.spawned, &task.outcome)
     else {
         return Ok(());

@@ -26,7 +26,7 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
                 format!("it began {begun} times")
             })?;
             match world.of(number).next() {
-                Some(task) => told(task, effects),
+                Some(task) => check_report(task, effects),
                 // A command whose spawn was refused must not run either.
                 None => ensure(begun == 0, "what is not there does not run", || {
                     format!("it began {begun} times, and there is no task")
@@ -37,7 +37,7 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     }
 }
 
-fn told(task: &Task, effects: &Effects) -> Checked {
+fn check_report(task: &Task, effects: &Effects) -> Checked {
     let begun = effects.attempts.len();
     ensure(begun <= task.attempts as usize, "every attempt is counted", || {
         format!("it began {begun} times in {} attempts", task.attempts)

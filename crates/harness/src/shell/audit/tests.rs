@@ -233,7 +233,7 @@ fn a_task_that_is_there_twice_is_found() {
 }
 
 #[test]
-fn a_task_that_is_not_what_was_sent_off_is_found() {
+fn a_task_that_differs_from_its_spawn_is_found() {
     let promise = "a task is the one that was spawned";
     finds(promise, |stage| stage.task(READER).lineage.parent = None);
     finds(promise, |stage| stage.task(READER).session = "b1".into());
@@ -303,7 +303,7 @@ fn a_task_that_is_lost_without_a_kill_or_although_it_restarts_is_found() {
 }
 
 #[test]
-fn a_task_that_nobody_stopped_and_that_is_cancelled_is_found() {
+fn a_cancelled_task_without_a_cancel_is_found() {
     finds("only what was stopped is cancelled", |stage| {
         stage.books.entries[STOPPED].stops.clear();
     });
@@ -360,7 +360,7 @@ fn a_process_that_is_left_is_found_and_a_foreign_one_is_not() {
 }
 
 #[test]
-fn what_must_end_is_what_an_acknowledged_stop_covers() {
+fn the_commands_covered_by_an_acknowledged_stop_must_end() {
     let mut stage = Stage::new();
     assert!(stage.books.must_end(STOPPED));
     assert!(!stage.books.must_end(READER));

@@ -23,7 +23,7 @@ impl Driver<'_> {
         let spot = self.spot();
         let rng = &mut self.rng;
         let errand = self.stage.ledger.enter(|number| draw::errand(rng, number, spot));
-        self.send_off(&errand)
+        self.spawn_in_background(&errand)
     }
 
     /// Spawns a flood, and goes on while it is written.
@@ -34,10 +34,10 @@ impl Driver<'_> {
             let script = draw::flood(rng);
             CommandTask { work: Work::Script(script), ..draw::errand(rng, number, spot) }
         });
-        self.send_off(&errand)
+        self.spawn_in_background(&errand)
     }
 
-    fn send_off(&mut self, errand: &CommandTask) -> Result<()> {
+    fn spawn_in_background(&mut self, errand: &CommandTask) -> Result<()> {
         let number = errand.number;
         let mut args = self.prepare(errand)?;
         args.splice(1..1, ["--detach", "--json"].map(str::to_owned));
@@ -80,11 +80,11 @@ impl Driver<'_> {
             entry.map_or(Ok(()), |entry| self.stage.open_gate(&entry))?;
         }
         let said = self.stage.call(&args)?;
-        self.heard_attached(&errand, &said);
+        self.record_attached(&errand, &said);
         Ok(())
     }
 
-    fn heard_attached(&self, errand: &CommandTask, said: &CommandResult) {
+    fn record_attached(&self, errand: &CommandTask, said: &CommandResult) {
         let number = errand.number;
         let own = own_code(errand);
         if let Err(violation) = said.check(own) {
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_are_told_from_what_the_command_wrote() {
+    fn remarks_are_separated_from_the_output_of_the_command() {
         let err = b"1000offshoot: attempt 2 begins here\n0001\noffshoot: lost";
         assert_eq!(without_remarks(err), b"10000001\n");
         assert_eq!(without_remarks(b"12\n"), b"12\n");
