@@ -1,5 +1,5 @@
-//! One cell, one process: memory figures start from nothing, a slow cell can be killed, and what a
-//! system leaves behind never reaches the next.
+//! One cell, one process: memory figures start at zero, a slow cell can be killed, and no
+//! system affects the next one.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -15,16 +15,16 @@ use crate::systems;
 /// Worker threads of the runtime a cell runs on.
 pub const WORKERS: usize = 2;
 
-/// Why a cell has no figures.
+/// The reason that a cell has no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// The system has no such operation.
     NotOffered(String),
     /// The cell was killed at its time limit.
     TimedOut,
-    /// The cell, or one like it that is smaller, was not run because one timed out.
+    /// The cell, or a smaller one of the same kind, was not run because one timed out.
     Skipped,
-    /// The cell went wrong.
+    /// The cell failed.
     Failed(String),
 }
 

@@ -1,5 +1,5 @@
-//! The order in which cells run. Systems take turns inside every repetition of a size, so that a
-//! noisy moment of the machine hits all of them alike.
+//! The order in which cells run. Systems take turns inside every repetition of a size, so that
+//! a noisy moment of the machine affects all of them alike.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::results::Results;
 use crate::systems::SUBJECT;
 use crate::workload::{Home, Workload};
 
-/// Runs the matrix and writes the report, anew after every workload.
+/// Runs the matrix and writes the report again after every workload.
 pub async fn run(matrix: &Matrix) -> Result<()> {
     let here = std::env::current_exe().context("this executable cannot be found again")?;
     check_files(matrix)?;
@@ -36,7 +36,7 @@ pub async fn run(matrix: &Matrix) -> Result<()> {
     Ok(())
 }
 
-/// Finds out before the measurements, not after, that a file is not what it should be.
+/// Checks before the measurements that the files of the arguments can be used.
 fn check_files(matrix: &Matrix) -> Result<()> {
     if let Some(durable) = &matrix.durable {
         ensure!(durable.is_file(), "--durable {}: no such file", durable.display());

@@ -1,5 +1,5 @@
-//! A folder full of tasks, written through the store's own batches: a million lifecycles through a
-//! runtime would take minutes.
+//! A directory full of tasks, written through the store's own batches: a million lifecycles
+//! through a runtime would take minutes.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ use offshoot::{DataDir, OpenStore};
 
 use crate::callers::PATIENCE;
 
-/// How many tasks one batch spawns.
+/// The number of tasks in one batch.
 const BATCH: usize = 1_000;
 
 /// Stores `tasks` tasks of one session, every `every`th of them unfinished as if its process had
@@ -43,7 +43,7 @@ pub async fn fill(folder: DataDir, tasks: usize, every: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the stored tasks have in common.
+/// The fields that the stored tasks share.
 struct Writer {
     now: Stamp,
     session: SessionRecord,
