@@ -15,7 +15,7 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// A cancel request. The first one on a task is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
-    /// Who cancels.
+    /// The canceller.
     pub by: Canceller,
     /// The reason, in the canceller's words.
     pub reason: Arc<str>,
@@ -25,7 +25,7 @@ pub struct Cancel {
     pub grace: Duration,
 }
 
-/// Who requested a cancel.
+/// The party that requested a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Canceller {

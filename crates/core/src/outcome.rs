@@ -33,14 +33,14 @@ pub enum Outcome {
     Failed(Box<Failure>),
     /// The body stopped on request or was aborted.
     Cancelled {
-        /// Who cancelled it, and why.
+        /// The canceller and the reason.
         cancel: Arc<Cancel>,
         /// Whether the body was aborted because it did not stop in time.
         forced: bool,
     },
     /// The worker died and the task could not be restarted.
     Lost {
-        /// What is known about it.
+        /// The known facts about it.
         reason: String,
     },
 }

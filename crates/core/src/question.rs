@@ -16,14 +16,14 @@ pub struct Question {
     pub task: TaskId,
     /// Its number among the task's questions, counted from 1.
     pub number: u32,
-    /// What kind of answer it needs.
+    /// The kind of answer it needs.
     pub wants: QuestionKind,
-    /// Who answers it.
+    /// The party that answers it.
     #[serde(default, skip_serializing_if = "Addressee::is_owner")]
     pub addressee: Addressee,
     /// The text.
     pub text: Arc<str>,
-    /// What exactly it is about, such as a tool's arguments.
+    /// Its exact subject, such as a tool's arguments.
     #[serde(default)]
     pub about: Payload,
     /// The journal key under which a resumed body asks it again.
@@ -53,7 +53,7 @@ pub enum QuestionKind {
     Approval,
 }
 
-/// Who answers a question.
+/// The party that answers a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Addressee {
@@ -77,7 +77,7 @@ impl Addressee {
 pub enum Resolution {
     /// It was answered.
     Answered {
-        /// Who answered.
+        /// The party that answered.
         by: Caller,
         /// The answer.
         answer: Payload,

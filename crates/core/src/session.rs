@@ -49,7 +49,7 @@ pub struct Sweep {
     /// of versions without ids of sweeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<SweepId>,
-    /// Who cancels, and why.
+    /// The canceller and the reason.
     pub cancel: Cancel,
     /// The cancelled tasks.
     pub reach: SweepScope,

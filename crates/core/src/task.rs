@@ -31,7 +31,7 @@ pub struct Spec {
     pub naming: Naming,
     /// Whether it ends with its parent.
     pub tie: Tie,
-    /// What happens when its worker dies.
+    /// The recovery after its worker dies.
     pub recovery: Recovery,
     /// When it wakes its owner.
     pub wake: Wake,
@@ -93,7 +93,7 @@ pub enum Tie {
     Detached,
 }
 
-/// What happens to an unfinished task whose worker died.
+/// The recovery of an unfinished task after its worker died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
@@ -248,18 +248,18 @@ pub struct Lease {
     pub epoch: u32,
 }
 
-/// What a running task is doing.
+/// The activity of a running task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// The number of its current step.
     pub step: u64,
-    /// What the step does.
+    /// The activity of the step.
     pub doing: ActivityKind,
     /// Since when.
     pub since: Stamp,
 }
 
-/// What a step is doing.
+/// The activity of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityKind {

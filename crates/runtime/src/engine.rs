@@ -198,7 +198,7 @@ impl Engine {
     }
 }
 
-/// The seat whose slots a task takes.
+/// The key of the slots that a task takes.
 pub(crate) fn seat(spec: &Spec) -> SlotKey {
     SlotKey { session: spec.lineage.session, owner: spec.owner() }
 }

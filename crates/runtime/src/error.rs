@@ -128,7 +128,7 @@ pub enum Error {
     Lacks {
         /// The task.
         id: TaskId,
-        /// What this process lacks.
+        /// The missing requirement.
         what: String,
     },
     /// The kind is not registered here.

@@ -278,7 +278,7 @@ async fn enqueue(
     Ok(())
 }
 
-/// What the backend knows of a task. One that panics knows nothing.
+/// The finding of the backend about a task. A backend that panics finds nothing.
 async fn reconcile(backend: &dyn Backend, task: &Task) -> ReconcileResult {
     let found = AssertUnwindSafe(async { backend.reconcile(task).await });
     found.catch_unwind().await.unwrap_or_else(|_| {

@@ -72,7 +72,7 @@ pub struct Runtime {
     _executor: ExecutorGuard,
 }
 
-/// Who closes the store.
+/// The party that closes the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreOwner {
     /// The runtime, which opened it.

@@ -171,7 +171,7 @@ pub struct Ack {
     pub owner: Owner,
     /// The rows, often a single result.
     pub rows: SmallVec<[RowRef; 1]>,
-    /// What to do about rows that are not pending.
+    /// The treatment of rows that are not pending.
     pub strictness: Strictness,
 }
 

@@ -1,4 +1,4 @@
-//! What the caller of a spawn set, and the spec that follows from it.
+//! The options of a spawn, and the spec that follows from them.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a body has outside this process is cleared before its end is written.
+//! Outside effects of a body are cleared before its end is written.
 
 use std::sync::Arc;
 use std::time::Duration;

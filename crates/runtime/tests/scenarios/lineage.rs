@@ -14,7 +14,7 @@ fn origin(run: Option<RunId>, tool_call: &str, agent: &str) -> SpawnOrigin {
     SpawnOrigin { run, tool_call: Some(tool_call.into()), agent: Some(agent.into()) }
 }
 
-/// What a spawn inside a body records, as its body reads it.
+/// The record of a spawn inside a body, as its body reads it.
 async fn inside<F, Run>(session: &Session, spawn: F) -> Result<(Lineage, Lineage), Error>
 where
     F: FnOnce(Context, Session) -> Run + Send + 'static,

@@ -1,4 +1,4 @@
-//! What refuses a message, and in which order.
+//! The refusals of a message, and their order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,4 +1,4 @@
-//! What a task reports while it runs, and what is left of it when it fails.
+//! The reports of a task while it runs, and its traces after a failure.
 
 use std::time::Duration;
 

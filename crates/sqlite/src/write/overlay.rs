@@ -28,7 +28,7 @@ pub(crate) struct Overlay {
     pub(crate) image_changes: Vec<ImageChange>,
 }
 
-/// What a count covers.
+/// The tasks that a count covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CountScope {
     Everything,

@@ -1,4 +1,4 @@
-//! What koda gets wrong about results, waits, cancelling and its own end.
+//! Defects of koda in results, waits, cancelling and its own end.
 
 use std::sync::Arc;
 use std::time::Duration;
