@@ -21,7 +21,7 @@ pub struct Cancel {
     pub reason: Arc<str>,
     /// When it was requested.
     pub at: Stamp,
-    /// How long the body may take before it is aborted.
+    /// The time that the body has before it is aborted.
     pub grace: Duration,
 }
 

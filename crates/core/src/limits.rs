@@ -33,7 +33,7 @@ impl Default for Sizes {
     }
 }
 
-/// How long finished tasks and events are kept.
+/// The retention of finished tasks and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// A finished task whose result was acknowledged or whose owner ended.

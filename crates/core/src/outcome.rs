@@ -17,7 +17,7 @@ const CAUSES: usize = 64;
 /// The maximum number of further causes that are counted. It bounds cause chains that loop.
 const COUNTED: usize = 10_000;
 
-/// How a task ended, with its result.
+/// The end of a task, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -78,7 +78,7 @@ pub struct Failure {
     /// The messages of the causes, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// Where a panic occurred, as `file:line:column`.
+    /// The place of a panic, as `file:line:column`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }

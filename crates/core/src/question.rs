@@ -31,7 +31,7 @@ pub struct Question {
     pub key: Option<Arc<str>>,
     /// When it was asked.
     pub at: Stamp,
-    /// How it was closed, if it is closed.
+    /// The resolution, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Resolution>,
 }
@@ -71,7 +71,7 @@ impl Addressee {
     }
 }
 
-/// How a question was closed. The first close is final.
+/// The resolution of a question. The first one is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {

@@ -55,7 +55,7 @@ pub struct Sweep {
     pub reach: SweepScope,
 }
 
-/// Which tasks of a session a sweep cancels.
+/// The tasks of a session that a sweep cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepScope {

@@ -47,7 +47,7 @@ const CLOSED: u8 = 2;
 /// The kind of closures, which is reserved.
 pub(crate) const CLOSURE_KIND: &str = "function";
 
-/// How many times a decision is made again while its record keeps changing.
+/// The number of times a decision is repeated while its record keeps changing.
 pub(crate) const MAX_DECISIONS: usize = 64;
 
 /// The state that all handles and bodies of one runtime share.

@@ -22,10 +22,10 @@ use crate::panic;
 use crate::removal;
 use crate::settle::{self, BodyEnd};
 
-/// How many tasks are recovered concurrently.
+/// The number of tasks recovered concurrently.
 const BATCH: usize = 512;
 
-/// How far recovery has come. It is kept when a write fails, because the tasks
+/// The progress of recovery. It is kept when a write fails, because the tasks
 /// recovered so far look like this process's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RecoveryScan {

@@ -32,10 +32,10 @@ use crate::removal;
 use crate::session::{self, Session};
 use crate::wait::WaitMany;
 
-/// How often expired tasks and events are deleted.
+/// The interval at which expired tasks and events are deleted.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many are deleted at a time.
+/// The number of deletions at a time.
 const EXPIRY_BATCH: usize = 1_000;
 
 /// A runtime that executes tasks, opened on a store.

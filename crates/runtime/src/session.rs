@@ -119,7 +119,7 @@ impl Session {
         Ok(self.engine.store.unread(Owner::Session(self.id), most).await?)
     }
 
-    /// How many tasks of the session there are, at any depth, by phase.
+    /// The number of tasks of the session, at any depth, by phase.
     pub async fn counts(&self) -> Result<TaskCounts, Error> {
         self.check()?;
         Ok(self.engine.store.counts_within(Some(self.id)).await?)

@@ -1,4 +1,4 @@
-//! What a lifecycle costs: spawn, settle with a result row, acknowledge, each
+//! The cost of a lifecycle: spawn, settle with a result row, acknowledge, each
 //! answered after its fsync.
 //!
 //! ```text
@@ -23,7 +23,7 @@ use offshoot_store::{Ack, Batch, EndWrite, OpenStore, SpawnWrite, Store, Strictn
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Where ids and moments come from.
+/// The source of ids and times.
 struct Source {
     drawn: AtomicU64,
     session: SessionRecord,

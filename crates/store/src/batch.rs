@@ -116,7 +116,7 @@ pub enum Write {
         task: TaskId,
         /// Its number.
         number: u32,
-        /// How it is closed.
+        /// The resolution.
         closed: Box<Resolution>,
     },
     /// A timer of a task. It replaces a timer with the same key.
@@ -184,7 +184,7 @@ pub struct RowRef {
     pub id: RowId,
 }
 
-/// How to treat the acknowledgement of a row that is not pending.
+/// The treatment of the acknowledgement of a row that is not pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
     /// The batch fails, because another reader has acknowledged the row.

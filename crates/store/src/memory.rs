@@ -44,7 +44,7 @@ struct MemoryShared {
     limit: ClaimLimit,
 }
 
-/// How many workers can hold the store.
+/// The number of workers that can hold the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ClaimLimit {
     #[default]

@@ -1,4 +1,4 @@
-//! Where a store keeps its data between two runtimes.
+//! The data of a store between two runtimes.
 
 use std::sync::Arc;
 
