@@ -17,9 +17,10 @@ const NODE: &str = "22.23.3";
 /// The directory of the installation.
 const FOLDER: &str = "target/tools/aimock-1.43.0";
 
-/// The variable that names additional certificate authorities to Node, and the file of those
-/// that a Linux system trusts.
+/// The variable that names additional certificate authorities to Node.
 const AUTHORITIES: &str = "NODE_EXTRA_CA_CERTS";
+
+/// The file of the certificate authorities that a Linux system trusts.
 const SYSTEM: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// An installed emulator.

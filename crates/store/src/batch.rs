@@ -137,7 +137,7 @@ pub enum Write {
 /// - its id is unused;
 /// - no live task of its owner has its name, and its key is unused there;
 /// - its owner exists, has not ended or returned, and is not being cancelled;
-/// - its session [takes tasks](Session::takes_tasks);
+/// - its session [takes tasks](SessionRecord::takes_tasks);
 /// - the caps admit it.
 #[derive(Clone, Debug)]
 pub struct SpawnWrite {

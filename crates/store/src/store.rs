@@ -126,7 +126,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn expire(&self, now: Stamp, limit: usize) -> ReadFuture<usize>;
 
     /// Deletes up to `limit` items of a session that is [being
-    /// removed](Session::is_removing), in this order: its tasks with their data, its inbox,
+    /// removed](SessionRecord::is_removing), in this order: its tasks with their data, its inbox,
     /// history, counters and log, and its record. Returns the number of deleted items; zero
     /// means that the session is gone or is not being removed. Its name stays taken until
     /// the end.

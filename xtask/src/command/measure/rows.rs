@@ -15,10 +15,10 @@ pub(super) struct Row {
 }
 
 /// The function that takes a figure.
-type Taken = fn(&World) -> Result<Row>;
+type MeasureFigure = fn(&World) -> Result<Row>;
 
 /// Every figure.
-pub(super) const ALL: &[Taken] = &[size, cold, rate, idle, flood_kept, flood_read, crowd];
+pub(super) const ALL: &[MeasureFigure] = &[size, cold, rate, idle, flood_kept, flood_read, crowd];
 
 /// The number of repetitions of a varying measurement. The median is the result.
 const TIMES: usize = 5;
