@@ -45,13 +45,13 @@ pub(crate) fn turns_of(model: &str, turns: &[Value]) -> Vec<Value> {
 }
 
 #[derive(Debug)]
-struct There {
+struct EmulatedModels {
     models: Models,
     keys: Keys,
     gates: Gates,
 }
 
-impl ModelSource for There {
+impl ModelSource for EmulatedModels {
     fn find(
         &self,
         model: &ModelName,
@@ -98,8 +98,9 @@ impl World {
             name if name.ends_with("_API_KEY") => Some("mock".to_owned()),
             _ => None,
         });
-        let there = There { models: Models::new(patience), keys, gates: Gates::default() };
-        let agents = Agents::new(there).tool(Function::new("look", "Looks.", look).read_only());
+        let models =
+            EmulatedModels { models: Models::new(patience), keys, gates: Gates::default() };
+        let agents = Agents::new(models).tool(Function::new("look", "Looks.", look).read_only());
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();

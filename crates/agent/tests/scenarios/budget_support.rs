@@ -105,12 +105,12 @@ pub(crate) fn failure(ended: &WaitResult) -> (FailureKind, String) {
 
 /// A model that answers a request to wait only once the door of that name is open.
 #[derive(Clone, Debug)]
-pub(crate) struct Slow {
+pub(crate) struct SlowModel {
     pub(crate) inner: Scripted,
     pub(crate) doors: Doors,
 }
 
-impl Model for Slow {
+impl Model for SlowModel {
     fn name(&self) -> &ModelName {
         self.inner.name()
     }

@@ -9,7 +9,7 @@ use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
 use serde_json::{Value, json};
 
-use crate::budget_support::{Meter, Slow, budget, failure, priced, tireless};
+use crate::budget_support::{Meter, SlowModel, budget, failure, priced, tireless};
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 /// A root with four children and fifteen grandchildren: twenty agents. Each works for a while,
@@ -225,7 +225,7 @@ async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_ru
     // The calls are charged the floor alone, which leaves room for their reservations.
     let inner = Scripted::new(script);
     let inner = inner.with_limits(ModelLimits { window: 128_000, output: 16_000 });
-    let slow = Slow { inner: inner.clone(), doors: doors.clone() };
+    let slow = SlowModel { inner: inner.clone(), doors: doors.clone() };
     let agents = priced(Agents::with_model(slow)).tool(doors.tool());
     let runtime = Runtime::builder(Memory::new());
     let runtime = runtime.backend(offshoot_agent::KIND, agents.backend()).open().await?;
@@ -304,7 +304,7 @@ async fn s8_2_an_agent_that_waits_for_reservations_can_be_cancelled() -> Test {
 #[tokio::test(start_paused = true)]
 async fn s8_2_a_reservation_is_not_shown_as_used() -> Test {
     let doors = Doors::default();
-    let slow = Slow { inner: Scripted::new(|_| Turn::say("done")), doors: doors.clone() };
+    let slow = SlowModel { inner: Scripted::new(|_| Turn::say("done")), doors: doors.clone() };
     let agents = Agents::with_model(slow);
     let runtime = Runtime::builder(Memory::new());
     let runtime = runtime.backend(offshoot_agent::KIND, agents.backend()).open().await?;

@@ -27,7 +27,7 @@ use self::dice::Dice;
 use self::people::Person;
 use self::script::Script;
 use self::seen::Seen;
-use crate::support::{Here, NAMES, Test};
+use crate::support::{NAMES, ServedModels, Test};
 
 type RunResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
@@ -59,7 +59,7 @@ struct RandomRun {
     seen: Arc<Seen>,
     folder: tempfile::TempDir,
     server: Server,
-    here: Here,
+    served: ServedModels,
     agents: Agents,
     hang: Arc<AtomicUsize>,
     lead: Option<TaskId>,
@@ -73,11 +73,11 @@ impl RandomRun {
         let mut script = Script::new(dice.clone(), hang.clone(), seen.clone());
         let server = Server::start(move |asked| script.next(asked)).await?;
         let window = *dice.one_of(&[1_000, 2_500, 128_000]);
-        let here = Here::with(models, &server).of_window(window);
+        let served = ServedModels::with(models, &server).of_window(window);
         let look = Function::new("look", "Looks.", look);
-        let agents = Agents::new(here.clone()).tool(look);
+        let agents = Agents::new(served.clone()).tool(look);
         let (folder, sequels) = (tempfile::tempdir()?, dice.below(SEQUELS + 1));
-        Ok(Self { dice, seen, folder, server, here, agents, hang, lead: None, sequels })
+        Ok(Self { dice, seen, folder, server, served, agents, hang, lead: None, sequels })
     }
 
     async fn run(mut self) -> RunResult {
@@ -93,7 +93,7 @@ impl RandomRun {
     /// Perhaps gives every name another model from now on.
     fn switch(&mut self) {
         if self.dice.once_in(2) {
-            self.here.turn(self.dice.below(NAMES.len() as u64) as usize);
+            self.served.turn(self.dice.below(NAMES.len() as u64) as usize);
             self.seen.switched.add();
         }
     }

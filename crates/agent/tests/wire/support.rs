@@ -30,7 +30,7 @@ pub(crate) const NAMES: [&str; 5] = [
 
 /// Models behind one server.
 #[derive(Clone, Debug)]
-pub(crate) struct Here {
+pub(crate) struct ServedModels {
     models: Models,
     keys: Keys,
     gates: Gates,
@@ -39,7 +39,7 @@ pub(crate) struct Here {
     turned: Arc<AtomicUsize>,
 }
 
-impl Here {
+impl ServedModels {
     pub(crate) fn at(server: &Server) -> Self {
         Self::with(Models::default(), server)
     }
@@ -77,12 +77,12 @@ impl Here {
 
 /// A model with a smaller context window.
 #[derive(Debug)]
-struct Small {
+struct SmallModel {
     model: Arc<dyn Model>,
     window: u64,
 }
 
-impl Model for Small {
+impl Model for SmallModel {
     fn name(&self) -> &ModelName {
         self.model.name()
     }
@@ -106,7 +106,7 @@ pub(crate) fn model(language: WireProtocol) -> ModelName {
     name.parse().unwrap()
 }
 
-impl ModelSource for Here {
+impl ModelSource for ServedModels {
     fn find(
         &self,
         model: &ModelName,
@@ -117,7 +117,7 @@ impl ModelSource for Here {
         let found = found.map_err(|error| ModelUnavailable::Unknown(error.to_string()))?;
         let gate = self.gates.before(model.provider(), &self.keys);
         Ok(match self.window {
-            Some(window) => (Arc::new(Small { model: found, window }), gate),
+            Some(window) => (Arc::new(SmallModel { model: found, window }), gate),
             None => (found, gate),
         })
     }
@@ -133,7 +133,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn at(server: &Server, language: WireProtocol) -> Self {
-        let agents = Agents::new(Here::at(server));
+        let agents = Agents::new(ServedModels::at(server));
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();

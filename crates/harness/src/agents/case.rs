@@ -14,7 +14,7 @@ use crate::agents::audit::{Ask, Evidence, Original, audit, check_rows};
 use crate::agents::kill_point::KillPoint;
 use crate::agents::kill_switch::commits;
 use crate::agents::late;
-use crate::agents::model_script::{self, Found};
+use crate::agents::model_script::{self, ScriptedConversation};
 use crate::agents::records::TaskRecords;
 use crate::agents::tools::effects;
 use crate::agents::worker;
@@ -159,7 +159,8 @@ impl Case<'_> {
 fn asked(server: &Server) -> Result<Vec<Ask>> {
     let asked = server.asked();
     let asked = asked.iter().map(|one| {
-        let Found { who, answers, .. } = Found::of(one).map_err(anyhow::Error::msg)?;
+        let ScriptedConversation { who, answers, .. } =
+            ScriptedConversation::of(one).map_err(anyhow::Error::msg)?;
         let key = one.header("x-api-key").or(one.header("authorization")).unwrap_or_default();
         let Some(life) = (1..100).find(|life| key.ends_with(&worker::key(*life))) else {
             bail!("no task has the key {key:?}");

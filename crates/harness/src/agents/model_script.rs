@@ -37,7 +37,7 @@ fn errand(name: &str) -> String {
 
 /// A conversation as the model finds it.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct ScriptedConversation {
     /// The agent.
     pub who: String,
     /// The number of answers in it.
@@ -45,7 +45,7 @@ pub struct Found {
     text: String,
 }
 
-impl Found {
+impl ScriptedConversation {
     /// The conversation in a request.
     pub fn of(asked: &ReceivedRequest) -> Result<Self, String> {
         let language = WireProtocol::of(&asked.path).ok_or("a request in no language")?;
@@ -126,21 +126,23 @@ fn spawn(name: &str) -> (&'static str, Value) {
 
 /// The answer of the model to a request.
 pub fn reply(asked: &ReceivedRequest) -> ScriptedReply {
-    let (Some(language), Ok(found)) = (WireProtocol::of(&asked.path), Found::of(asked)) else {
+    let (Some(language), Ok(found)) =
+        (WireProtocol::of(&asked.path), ScriptedConversation::of(asked))
+    else {
         // A request without an answer breaks a rule.
         return ScriptedReply::default();
     };
     language.reply(&says(&found))
 }
 
-fn says(found: &Found) -> Vec<ReplyPart> {
+fn says(found: &ScriptedConversation) -> Vec<ReplyPart> {
     match found.who.as_str() {
         "lead" => lead(found),
         name => child(found, name),
     }
 }
 
-fn lead(found: &Found) -> Vec<ReplyPart> {
+fn lead(found: &ScriptedConversation) -> Vec<ReplyPart> {
     let open = act("open", [spawn("a"), note("lead-1"), spawn("b"), mark("lead-1"), spawn("c")]);
     if !found.has_made(&open) {
         return calls(&open);
@@ -162,7 +164,7 @@ fn lead(found: &Found) -> Vec<ReplyPart> {
     }
 }
 
-fn child(found: &Found, name: &str) -> Vec<ReplyPart> {
+fn child(found: &ScriptedConversation, name: &str) -> Vec<ReplyPart> {
     let begun = tell("parent", &hello(name));
     let end = || vec![ReplyPart::text(&result_of(name))];
     let (first, then) = match name {
@@ -188,7 +190,10 @@ fn child(found: &Found, name: &str) -> Vec<ReplyPart> {
 }
 
 /// The first of these that was not done yet.
-fn next(found: &Found, acts: impl IntoIterator<Item = Act>) -> Option<Vec<ReplyPart>> {
+fn next(
+    found: &ScriptedConversation,
+    acts: impl IntoIterator<Item = Act>,
+) -> Option<Vec<ReplyPart>> {
     acts.into_iter().find(|act| !found.has_made(act)).map(|act| calls(&act))
 }
 

@@ -46,13 +46,13 @@ pub enum Work {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// The first output.
-    pub before: Written,
+    pub before: ScriptOutput,
     /// The event it waits for.
     pub hold: Hold,
     /// The output after the wait.
-    pub after: Written,
+    pub after: ScriptOutput,
     /// Whether it obeys TERM.
-    pub hearing: Hearing,
+    pub term: TermHandling,
     /// The process it leaves behind.
     pub stray: Option<Stray>,
     /// Its end.
@@ -61,7 +61,7 @@ pub struct Script {
 
 /// The output of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct ScriptOutput {
     /// To standard output.
     pub out: Lines,
     /// To standard error.
@@ -81,7 +81,7 @@ pub enum Hold {
 
 /// Whether a script obeys TERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hearing {
+pub enum TermHandling {
     /// It ends on TERM.
     Heeds,
     /// It ignores TERM.
@@ -165,12 +165,12 @@ impl CommandTask {
 
 impl Script {
     /// A script that writes this and succeeds.
-    pub fn writing(before: Written) -> Self {
+    pub fn writing(before: ScriptOutput) -> Self {
         Self {
             before,
             hold: Hold::Nothing,
-            after: Written::default(),
-            hearing: Hearing::Heeds,
+            after: ScriptOutput::default(),
+            term: TermHandling::Heeds,
             stray: None,
             ending: Ending::Exit(0),
         }
@@ -180,7 +180,7 @@ impl Script {
     /// its stray process.
     fn text(&self) -> String {
         let mut text = String::new();
-        if self.hearing == Hearing::Ignores {
+        if self.term == TermHandling::Ignores {
             text.push_str("trap '' TERM; ");
         }
         text.push_str("echo b >>\"$1\"; ");
@@ -231,7 +231,7 @@ impl Script {
     }
 }
 
-impl Written {
+impl ScriptOutput {
     fn write(&self, text: &mut String) {
         // Writing to a string cannot fail.
         let _ = match (self.out.bytes(), self.err.bytes()) {

@@ -53,7 +53,7 @@ pub struct Driver<'a> {
 
 /// The result of a call, after its check.
 #[derive(Debug)]
-enum Heard {
+enum CallOutcome {
     /// The call was acknowledged.
     Done,
     /// The call was refused for a permitted reason.
@@ -140,21 +140,26 @@ impl<'a> Driver<'a> {
     }
 
     /// Checks the form of a result, and whether a refusal is permitted.
-    fn hear(&self, said: &CommandResult, errand: Option<usize>, may_refuse: &[Code]) -> Heard {
+    fn check_call(
+        &self,
+        said: &CommandResult,
+        errand: Option<usize>,
+        may_refuse: &[Code],
+    ) -> CallOutcome {
         if let Err(violation) = said.check(None) {
             self.stage.ledger.broken(errand, violation);
-            return Heard::Nothing;
+            return CallOutcome::Nothing;
         }
         if said.is_done() {
             self.stage.ledger.with(|books| books.acknowledged += 1);
-            return Heard::Done;
+            return CallOutcome::Done;
         }
         if let Some(code) = said.fault().filter(|code| may_refuse.contains(code)) {
             self.refused(said, &format!("{code:?}"));
-            return Heard::Refused;
+            return CallOutcome::Refused;
         }
         self.excuse(said, errand);
-        Heard::Nothing
+        CallOutcome::Nothing
     }
 
     fn refused(&self, said: &CommandResult, why: &str) {

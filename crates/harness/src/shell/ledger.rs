@@ -43,7 +43,7 @@ pub struct LedgerState {
     /// Calls that failed because the daemon was killed during them.
     pub cut: Vec<String>,
     /// The violations seen so far.
-    pub broken: Vec<Found>,
+    pub broken: Vec<BrokenPromise>,
 }
 
 /// A kill of a daemon.
@@ -81,7 +81,7 @@ pub struct Ask {
 
 /// A broken promise and its command.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct BrokenPromise {
     /// The command it is about.
     pub errand: Option<usize>,
     /// The promise.
@@ -314,7 +314,7 @@ impl Ledger {
 
     /// Records a broken promise.
     pub fn broken(&self, errand: Option<usize>, violation: Violation) {
-        self.with(|books| books.broken.push(Found { errand, violation }));
+        self.with(|books| books.broken.push(BrokenPromise { errand, violation }));
     }
 
     /// A random entry that meets the condition.

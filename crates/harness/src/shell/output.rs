@@ -136,7 +136,7 @@ pub fn same(what: &str, found: &[u8], expected: &[u8]) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::command_task::{Hold, Written};
+    use crate::shell::command_task::{Hold, ScriptOutput};
     use crate::shell::effects::Attempt;
     use crate::shell::lines::Lines;
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn reader() -> Script {
-        let before = Written { out: Lines::new(3, 5), err: Lines::new(9, 2) };
+        let before = ScriptOutput { out: Lines::new(3, 5), err: Lines::new(9, 2) };
         Script { hold: Hold::Input, ..Script::writing(before) }
     }
 
@@ -157,7 +157,7 @@ mod tests {
 
     fn flood() -> (Script, RecordedOutput) {
         let lines = Lines::new(1, 1_200_000);
-        let script = Script::writing(Written { out: lines, err: Lines::NONE });
+        let script = Script::writing(ScriptOutput { out: lines, err: Lines::NONE });
         let out = script.out(&[]);
         let (head, rest) = out.split_at(5 << 20);
         let (gap, tail) = rest.split_at(rest.len() - (4 << 20));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::rng::Rng;
-use crate::shell::ledger::{Found, KillMoment, LedgerState};
+use crate::shell::ledger::{BrokenPromise, KillMoment, LedgerState};
 use crate::shell::snapshot::Snapshot;
 use crate::shell::trial::Trial;
 
@@ -135,7 +135,12 @@ fn counts<W: fmt::Display>(of: &BTreeMap<W, u64>) -> String {
 impl FailureReport {
     /// The violations, with the history and record of each command and the last lines of the
     /// daemon's log.
-    pub fn new(found: Vec<Found>, books: &LedgerState, world: &Snapshot, log: &[u8]) -> Self {
+    pub fn new(
+        found: Vec<BrokenPromise>,
+        books: &LedgerState,
+        world: &Snapshot,
+        log: &[u8],
+    ) -> Self {
         let mut text = String::new();
         for found in found.iter().take(TOLD) {
             // Writing to a string cannot fail.

@@ -17,7 +17,7 @@ use crate::shell::binary::Binary;
 use crate::shell::bystander::Bystander;
 use crate::shell::driver::{Driver, Stage};
 use crate::shell::killer::Killer;
-use crate::shell::ledger::{End, Found, Ledger, LedgerState};
+use crate::shell::ledger::{BrokenPromise, End, Ledger, LedgerState};
 use crate::shell::output::same;
 use crate::shell::processes;
 use crate::shell::report::{FailureReport, KillReport};
@@ -150,7 +150,7 @@ impl Trial {
     /// The violations with their explanation.
     fn broken(
         &self,
-        found: Vec<Found>,
+        found: Vec<BrokenPromise>,
         books: &LedgerState,
         world: &Snapshot,
     ) -> Option<FailureReport> {

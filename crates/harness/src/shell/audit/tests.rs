@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Cancel, CommandLine, Lineage, Outcome, Restart, State, Task};
 
 use super::*;
-use crate::shell::command_task::{CommandTask, Ending, Hold, Script, Work, Written};
+use crate::shell::command_task::{CommandTask, Ending, Hold, Script, ScriptOutput, Work};
 use crate::shell::effects::{Attempt, Effects};
 use crate::shell::ledger::{Ask, End, Entry, Kill, KillMoment, LedgerMessage, SpawnResult};
 use crate::shell::lines::Lines;
@@ -31,7 +31,7 @@ const RESTARTED: usize = 4;
 const STOPPED: usize = 5;
 
 fn errand(number: usize, hold: Hold) -> CommandTask {
-    let before = Written { out: Lines::new(1, 3), err: Lines::NONE };
+    let before = ScriptOutput { out: Lines::new(1, 3), err: Lines::NONE };
     CommandTask {
         number,
         name: None,

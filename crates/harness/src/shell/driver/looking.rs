@@ -3,7 +3,7 @@
 use anyhow::Result;
 use offshoot_client::wire::{Restart, Sessions, State, Task, Tasks};
 
-use super::{Driver, Heard, span};
+use super::{CallOutcome, Driver, span};
 use crate::shell::command_task::CommandTask;
 use crate::shell::ledger::{End, Entry};
 use crate::shell::output::{KEPT, same};
@@ -37,7 +37,7 @@ impl Driver<'_> {
         let task = named.as_deref().unwrap_or(id);
         let session = &entry.errand.session;
         let said = self.stage.call(&["tasks", "show", "--json", "--session", session, task])?;
-        if let Heard::Done = self.hear(&said, Some(number), &[])
+        if let CallOutcome::Done = self.check_call(&said, Some(number), &[])
             && let Some(task) = self.stage.read::<Task>(&said, Some(number))
         {
             self.saw(&task);
@@ -85,11 +85,11 @@ impl Driver<'_> {
         let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
         if self.rng.happens(300) {
             let said = self.stage.call(&["tasks", "tail", "-n", "5", id])?;
-            self.hear(&said, Some(number), &[]);
+            self.check_call(&said, Some(number), &[]);
             return Ok(());
         }
         let said = self.stage.call(&["tasks", "tail", id])?;
-        if let Heard::Done = self.hear(&said, Some(number), &[])
+        if let CallOutcome::Done = self.check_call(&said, Some(number), &[])
             && let Some(expected) = begins_with(&entry.errand)
         {
             // Beyond that the middle may be gone.
@@ -112,7 +112,7 @@ impl Driver<'_> {
         }
         let said = self.stage.call(&args)?;
         let unopened = [offshoot_client::wire::Code::NotFound];
-        if let Heard::Done = self.hear(&said, None, &unopened)
+        if let CallOutcome::Done = self.check_call(&said, None, &unopened)
             && let Some(listed) = self.stage.read::<Tasks>(&said, None)
         {
             listed.tasks.iter().for_each(|task| self.saw(task));
@@ -124,19 +124,19 @@ impl Driver<'_> {
         match self.rng.below(4) {
             0 => {
                 let said = self.stage.call(&["sessions", "ls", "--json"])?;
-                if let Heard::Done = self.hear(&said, None, &[]) {
+                if let CallOutcome::Done = self.check_call(&said, None, &[]) {
                     self.stage.read::<Sessions>(&said, None);
                 }
             }
             1 => {
                 let said = self.stage.call(&["tasks", "ls", "--all"])?;
-                self.hear(&said, None, &[]);
+                self.check_call(&said, None, &[]);
             }
             2 => {
                 let Some(entry) = self.some_errand() else { return Ok(()) };
                 let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
                 let said = self.stage.call(&["tasks", "why", id])?;
-                self.hear(&said, Some(number), &[]);
+                self.check_call(&said, Some(number), &[]);
             }
             _ => {
                 let said = self.stage.call(&["tasks", "show", "--json", "nobody-at-all"])?;

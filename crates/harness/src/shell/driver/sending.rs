@@ -5,7 +5,7 @@ use std::time::Instant;
 use anyhow::Result;
 use offshoot_client::wire::{Code, Restart, Task};
 
-use super::{Driver, Heard, span};
+use super::{CallOutcome, Driver, span};
 use crate::shell::binary::CommandResult;
 use crate::shell::command_task::{CommandTask, Ending, Hold, Work};
 use crate::shell::draw::{self, Spot};
@@ -42,8 +42,8 @@ impl Driver<'_> {
         let mut args = self.prepare(errand)?;
         args.splice(1..1, ["--detach", "--json"].map(str::to_owned));
         let said = self.stage.call(&args)?;
-        match self.hear(&said, Some(number), &REFUSALS) {
-            Heard::Done => {
+        match self.check_call(&said, Some(number), &REFUSALS) {
+            CallOutcome::Done => {
                 if let Some(task) = self.stage.read::<Task>(&said, Some(number)) {
                     let id = task.id.clone();
                     self.history(number, format!("spawned as {id}"));
@@ -53,8 +53,8 @@ impl Driver<'_> {
                     self.saw(&task);
                 }
             }
-            Heard::Refused => self.history(number, "not taken"),
-            Heard::Nothing => self.history(number, format!("not acknowledged: {said}")),
+            CallOutcome::Refused => self.history(number, "not taken"),
+            CallOutcome::Nothing => self.history(number, format!("not acknowledged: {said}")),
         }
         Ok(())
     }
