@@ -29,7 +29,7 @@ pub struct Scenario {
     /// The number of programs that use each runtime.
     pub hosts: usize,
     /// The maximum number of actions of a program.
-    pub deeds: usize,
+    pub actions: usize,
     /// The time that a cancelled body has to end.
     pub grace: Duration,
     /// The retention of ended tasks.
@@ -129,7 +129,7 @@ impl Scenario {
             workers: if rng.happens(300) { WorkerCount::Two } else { WorkerCount::One },
             sessions: rng.between(1, 2),
             hosts: rng.between(1, 4),
-            deeds: rng.between(3, 12),
+            actions: rng.between(3, 12),
             grace: Duration::from_millis(rng.below(3_000) as u64),
             keeping: RetentionPolicy::draw(rng),
             sizes: match rng.happens(250) {

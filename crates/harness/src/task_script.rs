@@ -17,7 +17,7 @@ pub struct TaskScript {
     /// Its number, which is unique.
     pub tag: u64,
     /// Its operations, in order.
-    pub deeds: Vec<ScriptStep>,
+    pub steps: Vec<ScriptStep>,
     /// Its end.
     pub end: ScriptEnd,
 }
@@ -234,7 +234,7 @@ impl ScriptGenerator {
         self.tags += 1;
         let tag = self.tags;
         let most = if depth == 0 { 6 } else { 4 };
-        let deeds = (0..self.rng.below(most + 1)).map(|_| self.deed(depth)).collect();
+        let steps = (0..self.rng.below(most + 1)).map(|_| self.step(depth)).collect();
         let end = match self.rng.below(20) {
             0..=12 => ScriptEnd::Value,
             13..=14 => ScriptEnd::Error,
@@ -244,10 +244,10 @@ impl ScriptGenerator {
             19 if self.rng.happens(self.patient * 3) => ScriptEnd::Never,
             _ => ScriptEnd::Value,
         };
-        TaskScript { tag, deeds, end }
+        TaskScript { tag, steps, end }
     }
 
-    fn deed(&mut self, depth: u32) -> ScriptStep {
+    fn step(&mut self, depth: u32) -> ScriptStep {
         let patient = self.rng.happens(self.patient);
         match self.rng.below(30) {
             0..=1 => ScriptStep::Pause(self.rng.between(1, 4) as u8),

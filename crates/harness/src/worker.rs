@@ -124,8 +124,8 @@ impl SimulatedWorker {
             let Some(session) = sessions.get(which).cloned() else { continue };
             let at = HostContext { session, number: which };
             let actor = self.actor(BodyActivity::Working);
-            let deeds = sim.draw(|rng| rng.between(1, self.plan.deeds));
-            sim.go(host::run(world.clone(), at, actor, deeds));
+            let actions = sim.draw(|rng| rng.between(1, self.plan.actions));
+            sim.go(host::run(world.clone(), at, actor, actions));
         }
     }
 

@@ -46,7 +46,7 @@ struct SweepDirs<'a> {
     executor: Runtime,
     /// One entry for each protocol.
     originals: Vec<Original>,
-    toll: Mutex<SweepReport>,
+    report: Mutex<SweepReport>,
     work: Work,
 }
 
@@ -58,23 +58,23 @@ pub fn run(sweep: &KillSweep) -> Result<SweepReport> {
         .enable_all()
         .build()
         .context("no executor")?;
-    let (originals, toll) = (Vec::new(), Mutex::default());
-    let mut ground = SweepDirs { sweep, executor, originals, toll, work: Work::new(sweep.every) };
-    ground.originals = ground.live_undisturbed()?;
+    let (originals, report) = (Vec::new(), Mutex::default());
+    let mut dirs = SweepDirs { sweep, executor, originals, report, work: Work::new(sweep.every) };
+    dirs.originals = dirs.live_undisturbed()?;
     if sweep.at.is_empty() {
-        ground.go_through_ends()?;
-        ground.in_lanes()?;
-        ground.draw_pairs();
-        ground.in_lanes()?;
+        dirs.go_through_ends()?;
+        dirs.in_lanes()?;
+        dirs.draw_pairs();
+        dirs.in_lanes()?;
     } else {
         for number in 0..WireProtocol::ALL.len() {
-            ground.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
+            dirs.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
         }
     }
-    let mut toll = ground.toll.into_inner();
-    toll.commits = ground.work.known();
-    toll.took = began.elapsed();
-    Ok(toll)
+    let mut report = dirs.report.into_inner();
+    report.commits = dirs.work.known();
+    report.took = began.elapsed();
+    Ok(report)
 }
 
 impl SweepDirs<'_> {
@@ -106,7 +106,7 @@ impl SweepDirs<'_> {
             self.work.end();
         }
         self.work.found(&played.commits);
-        self.toll.lock().count(&errand.points, played);
+        self.report.lock().count(&errand.points, played);
         Ok(kills)
     }
 
@@ -139,7 +139,7 @@ impl SweepDirs<'_> {
             let tried = self.try_at(&errand);
             let missed = matches!(tried, Ok(0)).then_some(errand);
             if let Some(given_up) = self.work.done(missed) {
-                self.toll.lock().missed.extend(given_up.points);
+                self.report.lock().missed.extend(given_up.points);
             }
             tried?;
         }

@@ -57,12 +57,12 @@ fn model(language: WireProtocol) -> &'static str {
 
 /// Models behind one server.
 #[derive(Debug)]
-struct There {
+struct WorkerModels {
     models: Models,
     keys: Keys,
 }
 
-impl There {
+impl WorkerModels {
     fn at(address: &str, key: String) -> Self {
         let address = address.to_owned();
         let keys = Keys::from_lookup(move |name| match name {
@@ -75,7 +75,7 @@ impl There {
     }
 }
 
-impl ModelSource for There {
+impl ModelSource for WorkerModels {
     fn find(
         &self,
         model: &ModelName,
@@ -98,7 +98,7 @@ pub fn run(orders: &Orders) -> Result<()> {
 
 async fn live(orders: &Orders) -> Result<()> {
     let store = store(orders).await?;
-    let agents = Agents::new(There::at(&orders.address, key(orders.life)));
+    let agents = Agents::new(WorkerModels::at(&orders.address, key(orders.life)));
     let agents = with_tools(agents, &orders.folder);
     // No task waits for resumed agents, however often they resume.
     let back_off = Duration::from_millis(1);

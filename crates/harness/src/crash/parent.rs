@@ -47,47 +47,47 @@ pub fn kill_many(
     bug: Option<PlantedBug>,
 ) -> Result<CrashReport> {
     let began = Instant::now();
-    let mut toll = CrashReport::default();
+    let mut report = CrashReport::default();
     let mut rng = Rng::new(seed);
-    while toll.kills < kills && toll.violation.is_none() {
+    while report.kills < kills && report.violation.is_none() {
         let folder = tempfile::tempdir().context("no folder for the data")?;
         let mut killer = Killer { program: program.to_owned(), folder: folder.path(), bug };
-        let round = KILLS_PER_FOLDER.min(kills - toll.kills);
+        let round = KILLS_PER_FOLDER.min(kills - report.kills);
         let mut looked = Looked::default();
         for number in 0..round {
             // Every other process dies at a commit: each commit of a run in turn, on both
             // sides.
             if number % 2 == 0 {
-                let at = 1 + (toll.at_commits / 2) % 60;
-                let side = if toll.at_commits % 2 == 0 { Side::Before } else { Side::After };
+                let at = 1 + (report.at_commits / 2) % 60;
+                let side = if report.at_commits % 2 == 0 { Side::Before } else { Side::After };
                 killer.let_die(rng.bits(), at, side)?;
-                toll.at_commits += 1;
+                report.at_commits += 1;
             } else {
                 killer.kill(rng.bits(), rng.below(400))?;
             }
-            toll.kills += 1;
+            report.kills += 1;
             let (seen, checked) = audit(killer.folder, false)?;
             looked = seen;
             if let Err(violation) = checked {
-                toll.violation = Some(violation);
+                report.violation = Some(violation);
                 break;
             }
         }
-        if toll.violation.is_none() {
+        if report.violation.is_none() {
             let finished = killer.finish(rng.bits())?;
             // If the last process gave up, other tasks were still about to end: only its report
             // names the stuck one.
             let (seen, checked) = audit(killer.folder, finished.is_ok())?;
             looked = seen;
-            toll.violation = first_broken(finished, checked);
-            toll.folders += 1;
+            report.violation = first_broken(finished, checked);
+            report.folders += 1;
         }
-        toll.tasks += looked.tasks as u64;
-        toll.operations += looked.operations as u64;
-        toll.evidence = toll.violation.is_some().then_some(folder);
+        report.tasks += looked.tasks as u64;
+        report.operations += looked.operations as u64;
+        report.evidence = report.violation.is_some().then_some(folder);
     }
-    toll.took = began.elapsed();
-    Ok(toll)
+    report.took = began.elapsed();
+    Ok(report)
 }
 
 /// The broken promise, with all other evidence.

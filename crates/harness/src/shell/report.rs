@@ -64,32 +64,32 @@ pub struct FailureReport {
 /// Kills `kills` daemons of `program` and audits the result. Stops at the first broken promise.
 pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<KillReport> {
     let began = Instant::now();
-    let mut toll = KillReport::default();
+    let mut report = KillReport::default();
     let mut rng = Rng::new(seed);
-    while toll.kills < kills && toll.broken.is_none() {
-        let mut life = Trial::begin(program, rng.fork())?;
-        toll.folders += 1;
-        let until = kills.min(toll.kills + KILLS_PER_FOLDER);
-        let mut lived = Ok(None);
-        while toll.kills < until && matches!(lived, Ok(None)) {
-            let kills = KILLS_PER_ROUND.min(until - toll.kills);
-            lived = life.round(usize::try_from(kills)?, &mut toll);
-            toll.audits += 1;
+    while report.kills < kills && report.broken.is_none() {
+        let mut trial = Trial::begin(program, rng.fork())?;
+        report.folders += 1;
+        let until = kills.min(report.kills + KILLS_PER_FOLDER);
+        let mut broken = Ok(None);
+        while report.kills < until && matches!(broken, Ok(None)) {
+            let kills = KILLS_PER_ROUND.min(until - report.kills);
+            broken = trial.round(usize::try_from(kills)?, &mut report);
+            report.audits += 1;
         }
-        if matches!(lived, Ok(None)) {
-            lived = life.end();
+        if matches!(broken, Ok(None)) {
+            broken = trial.end();
         }
-        match lived {
+        match broken {
             Ok(None) => {}
-            Ok(Some(broken)) => toll.broken = Some((broken, life.keep())),
+            Ok(Some(broken)) => report.broken = Some((broken, trial.keep())),
             Err(error) => {
-                let kept = life.keep();
+                let kept = trial.keep();
                 return Err(error.context(format!("the folder is kept in {}", kept.display())));
             }
         }
     }
-    toll.took = began.elapsed();
-    Ok(toll)
+    report.took = began.elapsed();
+    Ok(report)
 }
 
 impl KillReport {

@@ -58,7 +58,11 @@ impl Trial {
     }
 
     /// Kills this many daemons, brings everything to rest and audits it.
-    pub fn round(&mut self, kills: usize, toll: &mut KillReport) -> Result<Option<FailureReport>> {
+    pub fn round(
+        &mut self,
+        kills: usize,
+        report: &mut KillReport,
+    ) -> Result<Option<FailureReport>> {
         self.rounds += 1;
         let ledger = Ledger::new(self.errands);
         let stage = Stage {
@@ -76,7 +80,7 @@ impl Trial {
         let books = ledger.with(|books| books.clone());
         found.0.extend(books.broken.iter().cloned());
         found.0.extend(audit(&books, &world));
-        check_logs(&stage, &world, &mut found, toll)?;
+        check_logs(&stage, &world, &mut found, report)?;
         let untouched = self.stranger.is_untouched();
         found.take(None, hold(untouched, "a stranger is left alone", || "it is gone".into()));
         self.errands += books.entries.len();
@@ -85,7 +89,7 @@ impl Trial {
                 self.ends.entry(task.session.clone()).or_default().insert(task.id.clone(), end);
             }
         }
-        toll.count(&books, &world);
+        report.count(&books, &world);
         Ok(self.broken(found.0, &books, &world))
     }
 
@@ -204,7 +208,7 @@ fn check_logs(
     stage: &Stage<'_>,
     world: &Snapshot,
     found: &mut Findings,
-    toll: &mut KillReport,
+    report: &mut KillReport,
 ) -> Result<()> {
     for (number, task) in &world.tasks {
         let errand = number.and_then(|number| {
@@ -217,7 +221,7 @@ fn check_logs(
             continue;
         }
         let log = read_log(stage.binary, &task.id)?;
-        toll.log_bytes += log.output.bytes();
+        report.log_bytes += log.output.bytes();
         found.take(*number, log.output.check(script, effects));
         // The printed output is the same.
         if errand.number % 3 == 0 {

@@ -68,8 +68,8 @@ pub async fn perform(
     let worker = world.disk.worker();
     let epoch = world.model(|model| model.entered(cx.id(), script.tag, worker));
     let mut attempt = Attempt { world, cx, epoch, tag: script.tag, children: Vec::new() };
-    for (at, deed) in script.deeds.iter().enumerate() {
-        match attempt.act(at, deed).await {
+    for (at, step) in script.steps.iter().enumerate() {
+        match attempt.act(at, step).await {
             Ok(()) => {}
             Err(Error::Cancelled) if attempt.cx.is_cancelled() => {
                 attempt.returns(BodyEnd::Cancelled);
@@ -99,15 +99,15 @@ impl Attempt {
         self.world.model(|model| model.returning(self.id(), self.epoch, returned));
     }
 
-    async fn act(&mut self, at: usize, deed: &ScriptStep) -> Result<(), Error> {
-        let done = self.deed(at, deed).await;
+    async fn act(&mut self, at: usize, step: &ScriptStep) -> Result<(), Error> {
+        let done = self.take(at, step).await;
         self.does(BodyActivity::Working);
         done
     }
 
-    async fn deed(&mut self, at: usize, deed: &ScriptStep) -> Result<(), Error> {
+    async fn take(&mut self, at: usize, step: &ScriptStep) -> Result<(), Error> {
         let world = self.world.clone();
-        match deed {
+        match step {
             ScriptStep::Pause(times) => world.sim.pause(usize::from(*times)).await,
             ScriptStep::Nap(span) => world.sim.sleep(millis(*span)).await,
             ScriptStep::Sleep(span) => self.sleep(at, millis(*span)).await?,
@@ -122,7 +122,7 @@ impl Attempt {
                 self.children.extend(spawned);
             }
             ScriptStep::Wait(patience) | ScriptStep::WaitAny(patience) => {
-                let any = matches!(deed, ScriptStep::WaitAny(_));
+                let any = matches!(step, ScriptStep::WaitAny(_));
                 let tasks = self.children.iter().map(TaskRef::id).collect();
                 self.does(BodyActivity::Waiting { tasks, any });
                 let wait = self.cx.wait(&self.children);

@@ -32,10 +32,10 @@ struct Host {
 }
 
 /// Does this many random things.
-pub async fn run(world: Arc<WorkerContext>, at: HostContext, actor: usize, deeds: usize) {
+pub async fn run(world: Arc<WorkerContext>, at: HostContext, actor: usize, actions: usize) {
     let HostContext { session, number } = at;
     let mut host = Host { world: world.clone(), session, number, actor, receipts: Vec::new() };
-    for _ in 0..deeds {
+    for _ in 0..actions {
         world.does(actor, Some(BodyActivity::Working));
         match host.act().await {
             Ok(()) => {}
