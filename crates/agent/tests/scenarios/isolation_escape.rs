@@ -6,7 +6,7 @@ use std::path::Path;
 use offshoot_agent::{Function, ToolContext, ToolError, WorktreeState};
 use serde_json::json;
 
-use crate::isolation_worktree::{last_report, sent, sent_with};
+use crate::isolation_worktree::{last_report, world_with_child, world_with_child_and};
 use crate::repository::{Repository, git, reach};
 use crate::support::Test;
 
@@ -51,7 +51,7 @@ async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
     reach(&repository.path(), &["checkout", "--", "."]);
     assert!(mark.exists(), "the trap does not work");
     std::fs::remove_file(&mark)?;
-    let world = sent(&repository, vec![("write", json!({"path": "src/a.txt"}))]).await;
+    let world = world_with_child(&repository, vec![("write", json!({"path": "src/a.txt"}))]).await;
     let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert_eq!(worktree.files, Some(1));
@@ -63,7 +63,7 @@ async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
 async fn s7_3_programs_that_a_child_configures_do_not_run_at_its_end() -> Test {
     let (repository, mark) = trapped();
     let (path, sprung) = (repository.path(), mark.clone());
-    let world = sent_with(&repository, vec![("arm", json!({}))], move |agents| {
+    let world = world_with_child_and(&repository, vec![("arm", json!({}))], move |agents| {
         agents.tool(crate::repository::does("arm", move |_| arm(&path, &sprung)))
     })
     .await;
@@ -85,7 +85,7 @@ async fn s7_3_a_child_cannot_have_its_worktree_belong_to_another_repository() ->
         let common = elsewhere.join(".git");
         std::fs::write(admin.join("commondir"), common.as_os_str().as_encoded_bytes()).unwrap();
     };
-    let world = sent_with(&repository, vec![("arm", json!({}))], move |agents| {
+    let world = world_with_child_and(&repository, vec![("arm", json!({}))], move |agents| {
         agents.tool(crate::repository::does("arm", lead_elsewhere))
     })
     .await;
@@ -96,7 +96,7 @@ async fn s7_3_a_child_cannot_have_its_worktree_belong_to_another_repository() ->
 
 /// The report to a lead that asks for a worktree of this repository.
 async fn refused(repository: &Repository) -> String {
-    let world = sent(repository, Vec::new()).await;
+    let world = world_with_child(repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     lead.wait().await.unwrap().decode().unwrap()
 }
@@ -134,7 +134,7 @@ async fn s11_1_worktrees_and_submodules_know_their_directories() -> Test {
         ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from.to_str().unwrap()];
     reach(&repository.path(), &[&submodule[..], &["sub"]].concat());
     for folder in ["linked", "the repository/sub", "the repository/src"] {
-        let world = sent(&repository, Vec::new()).await;
+        let world = world_with_child(&repository, Vec::new()).await;
         let folder = repository.path().with_file_name(folder);
         let lead = world.agent_of(&world.brief("lead").folder(folder)).await;
         let said: String = lead.wait().await.unwrap().decode().unwrap();
@@ -161,7 +161,7 @@ async fn s7_3_a_link_in_the_repository_gives_a_child_nothing_to_write_to() -> Te
         told.send([before, linked, all_linked]).unwrap();
         async { Ok::<_, ToolError>("looked") }
     };
-    let world = sent_with(&repository, vec![("look", json!({}))], move |agents| {
+    let world = world_with_child_and(&repository, vec![("look", json!({}))], move |agents| {
         agents.tool(Function::new("look", "Looks.", look))
     })
     .await;

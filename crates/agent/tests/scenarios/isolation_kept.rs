@@ -5,14 +5,14 @@ use std::path::Path;
 use offshoot_agent::{Function, ToolContext, ToolError, Worktree, WorktreeState};
 use serde_json::{Map, Value, json};
 
-use crate::isolation_worktree::{last_report, sent, sent_with};
+use crate::isolation_worktree::{last_report, world_with_child, world_with_child_and};
 use crate::repository::{Repository, git};
 use crate::support::Test;
 
 /// Has a child do work that is worth keeping. Returns its worktree.
 async fn kept(child: Vec<(&'static str, Value)>) -> (Repository, Worktree) {
     let repository = Repository::new();
-    let world = sent(&repository, child).await;
+    let world = world_with_child(&repository, child).await;
     let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert!(said.contains(&format!("worktree=\"{}\"", worktree.path.display())), "{said}");
@@ -91,7 +91,7 @@ async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     };
     let harming = Function::new("harm", "Does harm.", harming);
     let child = vec![("harm", json!({}))];
-    let world = sent_with(repository, child, |agents| agents.tool(harming)).await;
+    let world = world_with_child_and(repository, child, |agents| agents.tool(harming)).await;
     last_report(&world, repository).await
 }
 
@@ -156,7 +156,9 @@ async fn the_commits_of_a_worktree_that_was_deleted_are_counted() {
 #[tokio::test]
 async fn a_worktree_with_only_ignored_files_is_not_kept() -> Test {
     let repository = Repository::new();
-    let world = sent(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))]).await;
+    let world =
+        world_with_child(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))])
+            .await;
     let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(repository.is_tidy());

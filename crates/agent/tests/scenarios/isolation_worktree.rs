@@ -21,12 +21,15 @@ use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
 /// A lead that spawns one child with its own worktree and answers with the report of its end.
 /// The child makes each of these calls and ends.
-pub(crate) async fn sent(repository: &Repository, child: Vec<(&'static str, Value)>) -> World {
-    sent_with(repository, child, |agents| agents).await
+pub(crate) async fn world_with_child(
+    repository: &Repository,
+    child: Vec<(&'static str, Value)>,
+) -> World {
+    world_with_child_and(repository, child, |agents| agents).await
 }
 
 /// The same with more options for the agents.
-pub(crate) async fn sent_with(
+pub(crate) async fn world_with_child_and(
     repository: &Repository,
     child: Vec<(&'static str, Value)>,
     say: impl FnOnce(Agents) -> Agents,
@@ -59,7 +62,7 @@ async fn s11_1_a_pipe_where_git_reads_blocks_no_agent() -> Test {
     let head = repository.path().join(".git/HEAD");
     std::fs::remove_file(&head)?;
     assert!(Command::new("mkfifo").arg(&head).status()?.success());
-    let world = sent(&repository, Vec::new()).await;
+    let world = world_with_child(&repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await?.decode()?;
     assert!(said.contains(".git/HEAD is not a file, and git would wait"), "{said}");
@@ -69,7 +72,8 @@ async fn s11_1_a_pipe_where_git_reads_blocks_no_agent() -> Test {
 #[tokio::test]
 async fn s11_1_a_worktree_without_changes_is_removed_with_its_branch() -> Test {
     let repository = Repository::new();
-    let world = sent(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;
+    let world =
+        world_with_child(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;
     let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(!said.contains("worktree=") && said.contains("outcome=\"completed\""), "{said}");
@@ -159,7 +163,7 @@ async fn a_merge_under_way_is_allowed_and_reported() -> Test {
     git(&path, "checkout --quiet main");
     git(&path, "commit --quiet --allow-empty --message=ours");
     git(&path, "merge --quiet --no-ff --no-commit other");
-    let world = sent(&repository, Vec::new()).await;
+    let world = world_with_child(&repository, Vec::new()).await;
     let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     let asked = world.model.asked();
@@ -173,7 +177,7 @@ async fn a_merge_under_way_is_allowed_and_reported() -> Test {
 async fn a_branch_in_the_way_is_gone_around() -> Test {
     let repository = Repository::new();
     git(&repository.path(), "branch offshoot");
-    let world = sent(&repository, Vec::new()).await;
+    let world = world_with_child(&repository, Vec::new()).await;
     let (_, worktree) = last_report(&world, &repository).await;
     assert!(worktree.branch.starts_with("offshoot-the-child-"), "{worktree:?}");
     assert_eq!(repository.branches(), "main\noffshoot\n");
@@ -190,7 +194,7 @@ async fn the_hooks_of_a_repository_do_not_run() -> Test {
         std::fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", mark.display()))?;
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755))?;
     }
-    let world = sent(&repository, Vec::new()).await;
+    let world = world_with_child(&repository, Vec::new()).await;
     let (_, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed);
     assert!(!mark.exists());
