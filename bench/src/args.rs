@@ -24,12 +24,12 @@ pub struct Cli {
 pub enum Command {
     /// Run one cell in this process and print its figures.
     #[command(hide = true)]
-    Cell(Cell),
+    Cell(MatrixCell),
 }
 
 /// One system under one workload at one size.
 #[derive(Clone, Debug, Args)]
-pub struct Cell {
+pub struct MatrixCell {
     /// The system's name.
     pub system: String,
     /// The workload's id.
@@ -68,20 +68,20 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The systems asked for, or all, in the order of the report.
+    /// The requested systems, or all, in the order of the report.
     pub fn systems(&self) -> Vec<String> {
         let asked = |name: &str| self.systems.is_empty() || self.systems.iter().any(|s| s == name);
         let names = systems::ALL.iter().map(|system| system.name).filter(|name| asked(name));
         names.map(str::to_owned).collect()
     }
 
-    /// The workloads asked for, or all, in the order of the report.
+    /// The requested workloads, or all, in the order of the report.
     pub fn workloads(&self) -> Vec<Workload> {
         let asked: Vec<Workload> = self.work.iter().flat_map(|work| work.0.clone()).collect();
         Workload::ALL.into_iter().filter(|w| asked.is_empty() || asked.contains(w)).collect()
     }
 
-    /// The sizes asked for, or the usual ones, smallest first.
+    /// The requested sizes, or the default ones, smallest first.
     pub fn sizes(&self) -> Vec<usize> {
         let mut sizes = if self.ns.is_empty() { SIZES.to_vec() } else { self.ns.clone() };
         sizes.sort_unstable();
@@ -89,7 +89,7 @@ impl Matrix {
         sizes
     }
 
-    /// The arguments as the report repeats them: file names without the folders they are in.
+    /// The arguments as the report repeats them: file names without their directories.
     pub fn shown(&self) -> String {
         let mut shown = format!("--systems {}", self.systems().join(","));
         let ids: Vec<&str> = self.workloads().into_iter().map(Workload::id).collect();
@@ -103,7 +103,7 @@ impl Matrix {
     }
 }
 
-/// The workloads one `--work` item stands for.
+/// The workloads that one `--work` item selects.
 #[derive(Clone, Debug)]
 struct Work(Vec<Workload>);
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sub_matrix_is_what_was_asked_for() {
+    fn a_sub_matrix_has_the_requested_cells() {
         let matrix = parse("--systems floor --work w5,w1 --ns 10k,100 --runs 5").unwrap().matrix;
         assert_eq!(matrix.systems(), ["floor"]);
         assert_eq!(matrix.workloads(), [Workload::W1, Workload::W5, Workload::W5Chain]);

@@ -1,8 +1,8 @@
-//! A measured number, and the lines in which a child process hands it to its parent.
+//! A measured number, and the lines in which a child process passes it to its parent.
 
 use crate::workload::Workload;
 
-/// What a number is a number of. A metric belongs to one workload.
+/// The metric of a number. A metric belongs to one workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "`describe` says what each one is")]
 pub enum Metric {
@@ -28,7 +28,7 @@ pub enum Metric {
     StoredBytes,
 }
 
-/// How a value is to be read.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Time; less is better.
@@ -109,7 +109,7 @@ impl Metric {
         self.describe().2
     }
 
-    /// How its values are to be read.
+    /// The kind of its values.
     pub fn unit(self) -> Unit {
         self.describe().3
     }
@@ -126,7 +126,7 @@ impl Metric {
 }
 
 impl Unit {
-    /// `value` for a reader, with about three digits.
+    /// Formats `value` for a reader, with about three digits.
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Nanoseconds => scaled(value, &[(1e9, "s"), (1e6, "ms"), (1e3, "µs")], "ns"),
@@ -156,13 +156,13 @@ fn scaled(value: f64, steps: &[(f64, &str)], smallest: &str) -> String {
 /// One measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// What was measured.
+    /// The metric.
     pub metric: Metric,
-    /// How much, in the metric's unit.
+    /// The value, in the metric's unit.
     pub value: f64,
 }
 
-/// What became of a cell inside its process.
+/// The result of a cell inside its process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It ran.
@@ -189,8 +189,8 @@ impl Outcome {
         }
     }
 
-    /// Reads what [`Outcome::encode`] wrote. A line that is neither is an error: output of the
-    /// measured code must not pass for a figure or hide one.
+    /// Reads the output of [`Outcome::encode`]. A line that is neither is an error: output of
+    /// the measured code must not pass for a figure or hide one.
     pub fn decode(text: &str) -> Result<Self, String> {
         let mut figures = Vec::new();
         for line in text.lines() {

@@ -1,8 +1,9 @@
 //! Side-by-side measurements of background-task runtimes, next to the floor that tokio itself sets.
 //!
-//! Data flows one way: [`schedule`] decides which cell runs when, [`process`] runs each in a child
-//! process, the child drives a [`workloads`] loop over one of the [`systems`] and prints
-//! [`figure`]s, [`results`] collects them, [`targets`] judges them, [`report`] writes them down.
+//! Data flows one way: [`schedule`] decides the order of the cells, [`process`] runs each in a
+//! child process, the child drives a [`workloads`] loop over one of the [`systems`] and prints
+//! [`figure`]s, [`results`] collects them, [`targets`] judges them, [`report`] writes them
+//! down.
 //!
 //! A system never times itself. It supplies calls through the small traits in [`workloads`], and
 //! the loop around those calls is the same code for every system.

@@ -1,31 +1,31 @@
-//! Where and when the figures were taken, as far as the system tells.
+//! The machine and time of a measurement, as far as the system reports them.
 
 use std::process::Command;
 use std::time::Instant;
 
 use crate::measure::{median, ns};
 
-/// What a reader needs to judge absolute numbers.
+/// The facts that a reader needs to judge absolute numbers.
 #[derive(Debug)]
 pub struct Machine {
     /// When the run began.
     pub date: String,
     /// The processor's model.
     pub processor: String,
-    /// How many threads it runs at once.
+    /// The number of its hardware threads.
     pub cores: usize,
     /// The operating system's kernel.
     pub kernel: String,
     /// The compiler.
     pub compiler: String,
-    /// How busy the machine was when the run began: 1, 5 and 15 minutes.
+    /// The load of the machine when the run began: 1, 5 and 15 minutes.
     pub load: String,
-    /// What one reading of the clock costs, in nanoseconds. It is part of every p50.
+    /// The cost of one reading of the clock, in nanoseconds. It is part of every p50.
     pub clock: f64,
 }
 
 impl Machine {
-    /// Looks around; what cannot be found is `unknown`.
+    /// Collects the facts; an unknown one is `unknown`.
     pub fn look() -> Self {
         Self {
             date: first_line(&output("date", &["-u", "+%Y-%m-%d %H:%M UTC"])),

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
-use offshoot_bench::args::{Cell, Cli, Command};
+use offshoot_bench::args::{Cli, Command, MatrixCell};
 use offshoot_bench::{process, schedule};
 
 fn main() -> ExitCode {
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run_cell(cell: &Cell) -> Result<()> {
+fn run_cell(cell: &MatrixCell) -> Result<()> {
     let outcome = process::run_here(cell)?;
     let mut out = std::io::stdout().lock();
     out.write_all(outcome.encode().as_bytes())?;

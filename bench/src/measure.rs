@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a measurement is repeated inside one process when there is time for it.
+/// The number of repetitions of a measurement inside one process, if the time allows.
 const REPEATS: usize = 15;
-/// No further repetition starts once this much time is spent.
+/// The time after which no further repetition starts.
 const REPEAT_BUDGET: Duration = Duration::from_secs(3);
 
 /// Nanoseconds as a number to calculate with.
@@ -21,7 +21,7 @@ pub fn percentile(values: &mut [f64], p: f64) -> f64 {
     values.get((last * p).round() as usize).copied().unwrap_or(f64::NAN)
 }
 
-/// The middle one of `values`.
+/// The median of `values`.
 pub fn median(values: &mut [f64]) -> f64 {
     percentile(values, 0.5)
 }
@@ -50,8 +50,8 @@ impl Repeats {
         self.values.push(value);
     }
 
-    /// The lower quartile: what disturbs a measurement from outside only ever adds time, and on a
-    /// machine with few cores it does so to every other repetition.
+    /// The lower quartile: outside disturbances only ever add time, and on a machine with few
+    /// cores they do so to every other repetition.
     pub fn typical(mut self) -> f64 {
         percentile(&mut self.values, 0.25)
     }
@@ -89,7 +89,7 @@ impl Laps {
         Self { started: now, lap: now, calls: 1, per_call: Vec::with_capacity(Self::ENOUGH) }
     }
 
-    /// How many calls to make now, or `None` when enough is known.
+    /// The number of calls to make now, or `None` when the measurement is complete.
     pub fn batch(&mut self) -> Option<usize> {
         let known = !self.per_call.is_empty();
         if known && (self.per_call.len() >= Self::ENOUGH || self.started.elapsed() > Self::BUDGET) {
@@ -115,7 +115,7 @@ impl Laps {
     }
 }
 
-/// Resident memory of this process in bytes; NaN where the system does not say.
+/// Resident memory of this process in bytes; NaN where the system does not report it.
 pub fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status
@@ -148,14 +148,15 @@ fn processor_ticks() -> u64 {
     fields.skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum()
 }
 
-/// Keeps the runtime's other worker awake for as long as it lives. A spawn has to wake a worker
-/// that sleeps, and that system call, which comes and goes, would be all there is to see.
+/// Keeps the runtime's other worker awake for as long as it lives. A spawn has to wake a
+/// sleeping worker, and that system call, which occurs only at times, would dominate the
+/// measurement.
 pub struct Awake {
     over: Arc<AtomicBool>,
 }
 
 impl Awake {
-    /// Starts to.
+    /// Starts the task that keeps it awake.
     pub fn keep() -> Self {
         let over = Arc::new(AtomicBool::new(false));
         tokio::spawn({

@@ -1,5 +1,5 @@
-//! One cell, one process: memory figures start from nothing, a slow cell can be killed, and what a
-//! system leaves behind never reaches the next.
+//! One cell, one process: memory figures start at zero, a slow cell can be killed, and no
+//! system affects the next one.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,28 +8,28 @@ use anyhow::Result;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::args::Cell;
+use crate::args::MatrixCell;
 use crate::figure::{Figure, Outcome};
 use crate::systems;
 
 /// Worker threads of the runtime a cell runs on.
 pub const WORKERS: usize = 2;
 
-/// Why a cell has no figures.
+/// The reason that a cell has no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// The system has no such operation.
     NotOffered(String),
     /// The cell was killed at its time limit.
     TimedOut,
-    /// The cell, or one like it that is smaller, was not run because one timed out.
+    /// The cell, or a smaller one of the same kind, was not run because one timed out.
     Skipped,
-    /// The cell went wrong.
+    /// The cell failed.
     Failed(String),
 }
 
 /// Runs `cell` in a child process of `executable`, within the workload's time limit.
-pub async fn launch(executable: &Path, cell: &Cell) -> Result<Vec<Figure>, Gap> {
+pub async fn launch(executable: &Path, cell: &MatrixCell) -> Result<Vec<Figure>, Gap> {
     let child = Command::new(executable)
         .args(["cell", &cell.system, cell.workload.id(), &cell.n.to_string()])
         .stdin(Stdio::null())
@@ -56,7 +56,7 @@ pub async fn launch(executable: &Path, cell: &Cell) -> Result<Vec<Figure>, Gap> 
 }
 
 /// Runs `cell` in this process: inside a spawned task, as a server's code would run.
-pub fn run_here(cell: &Cell) -> Result<Outcome> {
+pub fn run_here(cell: &MatrixCell) -> Result<Outcome> {
     let system = systems::find(&cell.system).map_err(anyhow::Error::msg)?;
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn the_floor_does_every_workload() {
         for workload in Workload::ALL.into_iter().filter(|w| w.home() == Home::Here) {
-            let cell = Cell { system: FLOOR.to_owned(), workload, n: 10 };
+            let cell = MatrixCell { system: FLOOR.to_owned(), workload, n: 10 };
             let Outcome::Figures(figures) = run_here(&cell).unwrap() else {
                 panic!("{workload} is not offered");
             };
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_unknown_system_is_an_error() {
-        let cell = Cell { system: "nobody".to_owned(), workload: Workload::W1, n: 10 };
-        assert!(run_here(&cell).unwrap_err().to_string().contains("nobody"));
+        let cell = MatrixCell { system: "missing".to_owned(), workload: Workload::W1, n: 10 };
+        assert!(run_here(&cell).unwrap_err().to_string().contains("missing"));
     }
 }

@@ -131,7 +131,7 @@ fn names() -> impl Iterator<Item = &'static str> {
     std::iter::once(SUBJECT).chain(others)
 }
 
-/// One workload: its figures, its ratios, and what to know about them.
+/// One workload: its figures, its ratios, and notes about them.
 fn section(workload: Workload, results: &Results) -> String {
     let sizes = results.sizes(workload);
     let mut text = format!("\n## {}\n", workload.title());
@@ -183,8 +183,8 @@ fn figure_row(metric: Metric, system: &str, sizes: &[usize], results: &Results) 
 /// Numerator and denominator of a ratio: a system and one of its metrics each.
 type Side = (Metric, &'static str);
 
-/// The ratios worth showing: the subject to everyone, everyone to the floor, and a metric to the
-/// one a target compares it with.
+/// The ratios of the report: the subject to every system, every system to the floor, and a
+/// metric to the one with which a target compares it.
 fn ratios(metric: Metric, results: &Results) -> Vec<(String, Side, Side)> {
     let measured = || names().filter(|system| results.has(metric, system));
     let mut rows = Vec::new();

@@ -1,4 +1,4 @@
-//! Everything measured so far.
+//! The figures measured so far.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::measure::median;
 use crate::process::Gap;
 use crate::workload::Workload;
 
-/// The figures and gaps of a run, by what they are about.
+/// The figures and gaps of a run, by system, workload and size.
 #[derive(Debug, Default)]
 pub struct Results {
     values: BTreeMap<(Metric, String, usize), Vec<f64>>,
@@ -15,7 +15,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Adds what one process of `system` measured at size `n`.
+    /// Adds the figures of one process of `system` at size `n`.
     pub fn add(&mut self, system: &str, n: usize, figures: &[Figure]) {
         for figure in figures {
             let key = (figure.metric, system.to_owned(), n);
@@ -23,7 +23,7 @@ impl Results {
         }
     }
 
-    /// Notes why `system` has no figures for `workload` at size `n`.
+    /// Records the reason that `system` has no figures for `workload` at size `n`.
     pub fn add_gap(&mut self, workload: Workload, system: &str, n: usize, gap: Gap) {
         self.gaps.insert((workload, system.to_owned(), n), gap);
     }
@@ -34,7 +34,8 @@ impl Results {
         Some(median(&mut values.clone()))
     }
 
-    /// The largest run divided by the smallest, over all sizes: how far to trust the median.
+    /// The largest run divided by the smallest, over all sizes: a measure of trust in the
+    /// median.
     pub fn spread(&self, metric: Metric, system: &str) -> Option<f64> {
         self.values
             .iter()
@@ -48,12 +49,12 @@ impl Results {
             .reduce(f64::max)
     }
 
-    /// Why there are no figures, if that is known.
+    /// The reason that there are no figures, if it is known.
     pub fn gap(&self, workload: Workload, system: &str, n: usize) -> Option<&Gap> {
         self.gaps.get(&(workload, system.to_owned(), n))
     }
 
-    /// The sizes at which anything is known about `workload`, smallest first.
+    /// The sizes with any result for `workload`, smallest first.
     pub fn sizes(&self, workload: Workload) -> Vec<usize> {
         let measured = self.values.keys().filter(|key| key.0.workload() == workload);
         let missing = self.gaps.keys().filter(|key| key.0 == workload);

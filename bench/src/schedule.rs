@@ -1,12 +1,12 @@
-//! The order in which cells run. Systems take turns inside every repetition of a size, so that a
-//! noisy moment of the machine hits all of them alike.
+//! The order in which cells run. Systems take turns inside every repetition of a size, so that
+//! a noisy moment of the machine affects all of them alike.
 
 use std::fs::OpenOptions;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::args::{Cell, Matrix};
+use crate::args::{Matrix, MatrixCell};
 use crate::figure::Figure;
 use crate::machine::Machine;
 use crate::process::{Gap, launch};
@@ -15,7 +15,7 @@ use crate::results::Results;
 use crate::systems::SUBJECT;
 use crate::workload::{Home, Workload};
 
-/// Runs the matrix and writes the report, anew after every workload.
+/// Runs the matrix and writes the report again after every workload.
 pub async fn run(matrix: &Matrix) -> Result<()> {
     let here = std::env::current_exe().context("this executable cannot be found again")?;
     check_files(matrix)?;
@@ -36,7 +36,7 @@ pub async fn run(matrix: &Matrix) -> Result<()> {
     Ok(())
 }
 
-/// Finds out before the measurements, not after, that a file is not what it should be.
+/// Checks before the measurements that the files of the arguments can be used.
 fn check_files(matrix: &Matrix) -> Result<()> {
     if let Some(durable) = &matrix.durable {
         ensure!(durable.is_file(), "--durable {}: no such file", durable.display());
@@ -69,7 +69,7 @@ async fn run_workload(
                 if out_of_time.contains(system) || results.gap(workload, system, n).is_some() {
                     continue;
                 }
-                let cell = Cell { system: system.clone(), workload, n };
+                let cell = MatrixCell { system: system.clone(), workload, n };
                 let outcome = launch(executable, &cell).await;
                 progress(&cell, run, &outcome);
                 match outcome {
@@ -86,7 +86,7 @@ async fn run_workload(
     }
 }
 
-fn progress(cell: &Cell, run: u32, outcome: &Result<Vec<Figure>, Gap>) {
+fn progress(cell: &MatrixCell, run: u32, outcome: &Result<Vec<Figure>, Gap>) {
     let told = match outcome {
         Ok(figures) => {
             let shown = figures.iter().map(|figure| {

@@ -1,5 +1,5 @@
-//! What is measured against what. A system is one file: it implements the traits of
-//! [`crate::workloads`] it can, and maps each workload to a loop or to the reason why not.
+//! The measured systems. A system is one file: it implements the supported traits of
+//! [`crate::workloads`], and maps each workload to a loop or to the reason for a gap.
 //!
 //! To add one: write `systems/<name>.rs` with a `SYSTEM`, name it in the two lists below.
 
@@ -34,9 +34,9 @@ pub const ALL: &[System] = &[
     defect::SYSTEM,
 ];
 
-/// The system whose numbers the targets are about.
+/// The system that the targets are about.
 pub const SUBJECT: &str = "offshoot";
-/// The system that does the least that does the job.
+/// The cheapest system that completes each workload.
 pub const FLOOR: &str = "floor";
 
 /// A cell's work, ready to be spawned.
@@ -46,9 +46,9 @@ pub type Running = Pin<Box<dyn Future<Output = Result<Outcome>> + Send>>;
 pub struct System {
     /// Its name on the command line and in the report.
     pub name: &'static str,
-    /// What it is, with its version.
+    /// A description with the version.
     pub about: &'static str,
-    /// What a reader must know about how a metric is measured on this system.
+    /// A note for readers about the measurement of a metric on this system.
     pub notes: &'static [(Metric, &'static str)],
     /// Runs one workload at one size.
     pub run: fn(Workload, usize) -> Running,

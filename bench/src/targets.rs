@@ -1,4 +1,4 @@
-//! The numbers to reach. What resolves is `must`; what we are after is `goal`.
+//! The targets. `must` is a condition of success; `goal` is the aim beyond it.
 
 use crate::figure::Metric;
 use crate::systems::FLOOR;
@@ -7,19 +7,19 @@ use crate::workload::SIZES;
 /// One promise about one metric of the subject.
 #[derive(Debug)]
 pub struct Target {
-    /// What is promised something about.
+    /// The metric of the promise.
     pub metric: Metric,
-    /// What it is compared with.
+    /// The value it is compared with.
     pub against: Against,
     /// The sizes at which the promise holds.
     pub at: &'static [usize],
-    /// What has to be reached.
+    /// The required limit.
     pub must: Bound,
-    /// What ought to be reached, where that is more.
+    /// The desired limit, if it is stricter.
     pub goal: Option<Bound>,
 }
 
-/// What a metric of the subject is compared with.
+/// The value with which a metric of the subject is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// The same metric of another system in the same run.
@@ -28,7 +28,7 @@ pub enum Against {
     Metric(Metric),
     /// The same metric at the smallest size, while this one is at the largest.
     Growth,
-    /// Nothing: the value itself counts.
+    /// None: the value itself is judged.
     Itself,
 }
 

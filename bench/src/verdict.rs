@@ -1,4 +1,4 @@
-//! Holds the results against a target.
+//! The comparison of the results with a target.
 
 use crate::process::Gap;
 use crate::results::Results;
@@ -6,14 +6,14 @@ use crate::systems::SUBJECT;
 use crate::targets::{Against, Bound, Target};
 use crate::workload::SIZES;
 
-/// What a run says about one target.
+/// The verdict of a run about one target.
 #[derive(Debug, PartialEq)]
 pub struct Finding {
     /// The compared value at each size the target names.
     pub points: Vec<(usize, Point)>,
-    /// Whether what has to be reached is.
+    /// Whether the required limit is met.
     pub must: Verdict,
-    /// Whether what ought to be reached is; `None` where nothing more is asked.
+    /// Whether the desired limit is met; `None` without one.
     pub goal: Option<Verdict>,
 }
 
@@ -22,22 +22,22 @@ pub struct Finding {
 pub enum Point {
     /// The value or ratio.
     Measured(f64),
-    /// The subject finished and the other system did not, which is as far ahead as it gets.
+    /// The subject finished and the other system did not, which is the best possible result.
     OtherDidNotFinish,
-    /// This run does not say.
+    /// This run has no value.
     Missing,
 }
 
-/// Whether a bound is kept.
+/// Whether a limit is met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// At every size the target names.
     Met,
-    /// At every size that was measured, but not all were.
+    /// At every measured size, but some sizes were not measured.
     MetSoFar,
-    /// Not at some size.
+    /// At some size it is not.
     NotMet,
-    /// Nothing was measured.
+    /// No size was measured.
     NotMeasured,
 }
 
@@ -89,7 +89,7 @@ fn point(target: &Target, n: usize, results: &Results) -> Point {
     }
 }
 
-/// `value` divided by `by`, if that says anything.
+/// `value` divided by `by`, if the ratio is meaningful.
 pub fn ratio(value: f64, by: f64) -> Option<f64> {
     (by > 0.0).then(|| value / by).filter(|ratio| ratio.is_finite())
 }

@@ -1,13 +1,13 @@
-//! What is measured: the workloads, at which sizes, under which time limit.
+//! The workloads, with their sizes and time limits.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The sizes a workload that scales is measured at unless the caller says otherwise.
+/// The default sizes of a workload that scales.
 pub const SIZES: [usize; 4] = [100, 1_000, 10_000, 100_000];
 
-/// One thing a runtime is asked to do, measured at one or more sizes N.
+/// One operation of a runtime, measured at one or more sizes N.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Workload {
     /// Spawn N tasks, let them complete, drain and acknowledge their results.
@@ -38,13 +38,13 @@ pub enum Workload {
     D3,
 }
 
-/// Where a workload's code lives.
+/// The executable with the code of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// In this executable, for every system.
+    /// This executable, for every system.
     Here,
-    /// In the executable named by `--durable`. It is a separate one because a SQLite library
-    /// cannot be linked next to the one a peer brings along.
+    /// The executable named by `--durable`. It is a separate one because a SQLite library
+    /// cannot be linked next to the one that a peer depends on.
     Durable,
 }
 
@@ -104,13 +104,13 @@ impl Workload {
         }
     }
 
-    /// The name under which targets and readers know it; variants share one.
+    /// The name used by targets and readers; variants share one.
     pub fn label(self) -> &'static str {
         self.title().split(':').next().unwrap_or_default()
     }
 
-    /// The sizes this workload runs at when `asked` is what the caller asked for. Workloads that
-    /// are defined at one size run at that size whatever was asked.
+    /// The sizes this workload runs at when `asked` is the request of the caller. A workload
+    /// that is defined at one size always runs at that size.
     pub fn sizes(self, asked: &[usize]) -> Vec<usize> {
         match self {
             Self::W1 | Self::W2 | Self::W3 | Self::W4 | Self::W5 | Self::W8 | Self::W9 => {
@@ -123,18 +123,18 @@ impl Workload {
         }
     }
 
-    /// How long one cell may take before it is killed.
+    /// The time limit after which a cell is killed.
     pub fn limit(self) -> Duration {
         match self {
             // The cell has to write the stored tasks before it can time the opening.
             Self::D2 => Duration::from_secs(300),
-            // Every caller finishes a lifecycle even where each operation pays for an fsync.
+            // Every caller finishes a lifecycle even if each operation pays for an fsync.
             Self::D1 => Duration::from_secs(120),
             _ => Duration::from_secs(30),
         }
     }
 
-    /// Which executable runs this workload.
+    /// The executable that runs this workload.
     pub fn home(self) -> Home {
         match self {
             Self::D1 | Self::D2 | Self::D3 => Home::Durable,
@@ -142,8 +142,8 @@ impl Workload {
         }
     }
 
-    /// The workloads that `name` selects: the one of that id and its variants, so that `w5` means
-    /// the fan and the chain.
+    /// The workloads that `name` selects: the one of that id and its variants, so that `w5`
+    /// means the fan and the chain.
     pub fn selected_by(name: &str) -> Vec<Self> {
         Self::ALL
             .into_iter()

@@ -1,4 +1,4 @@
-//! aimock, an emulator of model providers: a package of npm, kept outside the repository's files.
+//! aimock, an emulator of model providers: an npm package, installed outside the repository.
 
 use std::env;
 use std::path::Path;
@@ -8,20 +8,22 @@ use anyhow::{Context, Result, ensure};
 use crate::package::Package;
 use crate::repository::Repository;
 
-/// The version that is used. Another one may emulate other versions of the providers.
+/// The version that the tests use. Another version may emulate other versions of the providers.
 const VERSION: &str = "1.43.0";
 
-/// The Node that npm supplies where the installed one is too old.
+/// The Node that npm installs if the existing one is too old.
 const NODE: &str = "22.23.3";
 
-/// Where it is kept.
+/// The directory of the installation.
 const FOLDER: &str = "target/tools/aimock-1.43.0";
 
-/// What names authorities to Node beyond its own, and where a Linux keeps those it trusts.
+/// The variable that names additional certificate authorities to Node.
 const AUTHORITIES: &str = "NODE_EXTRA_CA_CERTS";
+
+/// The file of the certificate authorities that a Linux system trusts.
 const SYSTEM: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// An emulator that can be started.
+/// An installed emulator.
 #[derive(Debug)]
 pub(crate) struct Aimock {
     /// The Node to run it with.
@@ -31,7 +33,7 @@ pub(crate) struct Aimock {
 }
 
 impl Aimock {
-    /// Makes sure that it is there.
+    /// Installs the emulator if it is missing.
     pub(crate) fn ensure(repository: &Repository) -> Result<Self> {
         Package::Npm.ensure(repository)?;
         let program = format!("{FOLDER}/node_modules/@copilotkit/aimock/dist/cli.js");
@@ -48,7 +50,8 @@ impl Aimock {
         if !wanted.is_empty() {
             let install = ["install", "--no-audit", "--no-fund", "--prefix", FOLDER];
             let mut npm = repository.program("npm", install).args(&wanted);
-            // Node brings authorities of its own; the system's may know more, such as a company's.
+            // Node has certificate authorities of its own; the system may trust more, such as a
+            // company's.
             if env::var_os(AUTHORITIES).is_none_or(|named| named.is_empty())
                 && Path::new(SYSTEM).exists()
             {
@@ -66,7 +69,7 @@ impl Aimock {
     }
 }
 
-/// Whether it is what the package asks for: 20.15 or later.
+/// Whether the Node is new enough for the package: 20.15 or later.
 fn is_new_enough(version: &str) -> bool {
     let mut numbers = version.trim().trim_start_matches('v').split('.').map(str::parse::<u32>);
     let mut number = || numbers.next().and_then(Result::ok).unwrap_or(0);
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_node_is_told_from_a_new_one() {
+    fn an_old_node_is_distinguished_from_a_new_one() {
         for new in ["v20.15.0\n", "v22.1.0", "26.0.0"] {
             assert!(is_new_enough(new), "{new}");
         }

@@ -14,7 +14,7 @@ pub(crate) enum Component {
 }
 
 impl Component {
-    /// Makes sure that the component is there, and asks `rustup` for it when it is not.
+    /// Installs the component with `rustup` if it is missing.
     pub(crate) fn ensure(self, repository: &Repository) -> Result<()> {
         let (name, subcommand) = match self {
             Self::Rustfmt => ("rustfmt", "fmt"),

@@ -14,7 +14,7 @@ pub(crate) struct Invocation {
 }
 
 impl Invocation {
-    /// A call of `program` in the folder `dir`; people see it under the name `shown`.
+    /// A call of `program` in the directory `dir`, shown to people under the name `shown`.
     pub(crate) fn new(shown: &str, program: &OsStr, dir: &Path) -> Self {
         let mut command = Command::new(program);
         command.current_dir(dir);
@@ -38,7 +38,7 @@ impl Invocation {
         self
     }
 
-    /// Shows the line and runs it with the terminal as it is; fails unless the program succeeds.
+    /// Shows the line and runs it on the terminal; fails unless the program succeeds.
     pub(crate) fn run(mut self) -> Result<()> {
         println!("    $ {}", self.line);
         let status = self.command.status().with_context(|| not_started(&self.line))?;
@@ -46,7 +46,7 @@ impl Invocation {
         Ok(())
     }
 
-    /// Runs it silently but for its standard error, and gives back what it wrote.
+    /// Runs it silently except for its standard error, and returns its output.
     pub(crate) fn read(mut self) -> Result<String> {
         let Output { status, stdout, .. } = self
             .command
@@ -57,7 +57,7 @@ impl Invocation {
         String::from_utf8(stdout).with_context(|| format!("`{}` wrote no UTF-8", self.line))
     }
 
-    /// Whether it runs and succeeds; nothing is shown. For asking if a tool is there.
+    /// Whether it runs and succeeds; shows nothing. Tests whether a tool is installed.
     pub(crate) fn succeeds(mut self) -> bool {
         self.command.stdin(Stdio::null()).output().is_ok_and(|output| output.status.success())
     }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_writes_can_be_read() {
+    fn the_output_of_a_program_can_be_read() {
         let repository = Repository::discover().unwrap();
         let version = repository.cargo(["--version"]).read().unwrap();
         assert!(version.starts_with("cargo "), "{version}");

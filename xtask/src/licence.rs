@@ -1,4 +1,4 @@
-//! Which licence expressions are acceptable.
+//! The check of licence expressions.
 
 mod allowed;
 
@@ -13,12 +13,12 @@ pub(crate) struct Policy {
     allowed: Vec<Licensee>,
 }
 
-/// What the policy says about one licence expression.
+/// The result of the policy for one licence expression.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ruling {
     /// The allow-list alone can satisfy it.
     Allowed,
-    /// It asks for a licence that is not on the list.
+    /// It requires a licence that is not on the list.
     NotAllowed,
     /// It is not an SPDX expression, for the reason given.
     Unreadable(String),
@@ -35,7 +35,7 @@ impl Policy {
         Ok(Self { allowed: allowed.iter().map(parse).collect::<Result<_>>()? })
     }
 
-    /// Rules on a package's licence expression.
+    /// Applies the policy to a package's licence expression.
     pub(crate) fn rule(&self, expression: Option<&str>) -> Ruling {
         let Some(expression) = expression else {
             return Ruling::Missing;
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_and_silence_are_told_apart() {
+    fn nonsense_and_silence_are_distinguished() {
         assert!(matches!(rule("do what you like"), Ruling::Unreadable(_)));
         let policy = Policy::new(ALLOWED).unwrap();
         assert_eq!(policy.rule(None), Ruling::Missing);

@@ -1,4 +1,4 @@
-//! What `cargo metadata` says about the packages of the workspace and their dependencies.
+//! The packages of the workspace and their dependencies, from `cargo metadata`.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::repository::Repository;
 pub(crate) struct Metadata {
     /// The packages, in cargo's order.
     pub(crate) packages: Vec<Package>,
-    /// Where the workspace is built.
+    /// The target directory of the workspace.
     pub(crate) target_directory: PathBuf,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Dependency {
 pub(crate) struct Target {
     /// Its name.
     pub(crate) name: String,
-    /// What it is: `lib`, `bin`, `example` and so on.
+    /// Its kind: `lib`, `bin`, `example` and so on.
     pub(crate) kind: Vec<String>,
     /// The path of its root file.
     pub(crate) src_path: PathBuf,
@@ -64,8 +64,8 @@ impl Metadata {
         Self::read(repository, &["--all-features"])
     }
 
-    /// As [`Metadata::of_everything`], but only what this machine builds, which needs no network
-    /// once the workspace has been built.
+    /// As [`Metadata::of_everything`], but only the packages that this machine builds, which
+    /// needs no network once the workspace has been built.
     pub(crate) fn of_this_platform(repository: &Repository) -> Result<Self> {
         let host = host(repository)?;
         let args = ["--all-features", "--offline", "--filter-platform", &host];

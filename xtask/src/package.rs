@@ -1,20 +1,20 @@
-//! Programs of the system that a fresh machine lacks, had from its package manager.
+//! Programs that a fresh machine lacks, installed by its package manager.
 
 use anyhow::{Result, ensure};
 
 use crate::repository::Repository;
 
-/// A program that a stage needs and does not bring.
+/// An external program that a stage needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Package {
     /// `npm`, and with it a Node.
     Npm,
-    /// `python3`, with which tests make calls of the system that a confined program may not.
+    /// `python3`, with which tests make system calls that a confined program may not make.
     Python,
 }
 
 impl Package {
-    /// Makes sure that the program is there, and asks the system's package manager when it is not.
+    /// Installs the program with the system's package manager if it is missing.
     pub(crate) fn ensure(self, repository: &Repository) -> Result<()> {
         let name = match self {
             Self::Npm => "npm",
@@ -34,10 +34,10 @@ impl Package {
     }
 }
 
-/// Has it installed by the first package manager that is known here.
+/// Installs the program with the first known package manager on this machine.
 fn install(repository: &Repository, name: &str) -> Result<()> {
     if repository.program("apt-get", ["--version"]).succeeds() {
-        // A machine that was just set up knows no package before it has asked.
+        // A fresh machine has no list of packages before its first update.
         as_root(repository, &["apt-get", "update"])?;
         let lean = ["apt-get", "install", "--yes", "--no-install-recommends", name];
         return as_root(repository, &lean);
@@ -49,7 +49,7 @@ fn install(repository: &Repository, name: &str) -> Result<()> {
     repository.program("brew", ["install", name]).run()
 }
 
-/// Runs it with the rights that installing takes; never asks for a password.
+/// Runs the command with the rights that an installation needs; never asks for a password.
 fn as_root(repository: &Repository, line: &[&str]) -> Result<()> {
     let id = repository.program("id", ["-u"]).read()?;
     let line = if id.trim() == "0" { line.to_vec() } else { [&["sudo", "-n"], line].concat() };
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_no_package_manager_has_is_an_error() {
+    fn a_package_without_a_package_manager_is_an_error() {
         let repository = Repository::discover().unwrap();
         assert!(as_root(&repository, &["offshoot-no-such-program"]).is_err());
     }

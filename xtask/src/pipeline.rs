@@ -1,4 +1,4 @@
-//! Runs stages one after another and sums up how each has ended.
+//! Runs stages one after another and summarises their ends.
 
 mod summary;
 #[cfg(test)]
@@ -11,7 +11,7 @@ use crate::stage::{Stage, Verdict};
 
 pub(crate) use summary::{Ending, Entry, Summary};
 
-/// What happens to the remaining stages once one has failed.
+/// The treatment of the remaining stages after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnFailure {
     /// They do not run.

@@ -1,4 +1,4 @@
-//! The repository the commands work on, and how they call `cargo` in it.
+//! The repository of the commands, and their calls of `cargo` in it.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -8,8 +8,8 @@ use anyhow::{Context, Result, ensure};
 
 use crate::invocation::Invocation;
 
-/// The root folder of the repository. Every program starts there, so that a command does the same
-/// from whichever folder it is typed in.
+/// The root directory of the repository. Every program starts there, so that a command works
+/// the same from every directory.
 #[derive(Debug)]
 pub(crate) struct Repository {
     root: PathBuf,
@@ -37,12 +37,12 @@ impl Repository {
         Ok(repository)
     }
 
-    /// The root folder.
+    /// The root directory.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether the repository has a file or folder of this path, relative to its root.
+    /// Whether the repository has a file or directory of this path, relative to its root.
     pub(crate) fn holds(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }

@@ -23,7 +23,7 @@ use anyhow::Result;
 
 use crate::repository::Repository;
 
-/// Every stage, in the order in which they run: what fails fastest comes first.
+/// Every stage, in the order in which they run: the fastest to fail come first.
 pub(crate) const ALL: &[Stage] = &[
     fmt::STAGE,
     architecture::STAGE,
@@ -45,20 +45,20 @@ pub(crate) const ALL: &[Stage] = &[
 /// One check of the repository.
 #[derive(Debug)]
 pub(crate) struct Stage {
-    /// What `--only` calls it: one lower-case word.
+    /// Its name for `--only`: one lower-case word.
     pub(crate) name: &'static str,
-    /// What holds once it has passed.
+    /// The condition that holds once it has passed.
     pub(crate) about: &'static str,
-    /// Carries it out. An error is a failure, and says what to look at.
+    /// Runs the check. An error is a failure, and names the place to look at.
     pub(crate) run: fn(&Repository) -> Result<Verdict>,
 }
 
-/// How a stage that did not fail has ended.
+/// The end of a stage that did not fail.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It looked, and all is well.
+    /// It found nothing wrong.
     Passed,
-    /// It could not look, for this reason. That is no failure.
+    /// It could not run its check, for this reason. That is no failure.
     Skipped(&'static str),
 }
 

@@ -11,24 +11,24 @@ use tokio::task::JoinSet;
 
 use crate::writer;
 
-/// How long a store may take to close.
+/// The time that a store has to close.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// When callers stop taking up new tasks. What is begun is finished.
+/// The moment at which callers stop starting tasks. Started tasks are finished.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// So much time is over.
+    /// After this time.
     Elapsed(Duration),
-    /// So many tasks are begun.
+    /// After this many tasks.
     Begun(usize),
 }
 
-/// What the callers did together.
+/// The combined work of the callers.
 #[derive(Debug)]
 pub struct Done {
     /// Whole lifecycles.
     pub lifecycles: usize,
-    /// From the first spawn until the last acknowledgement.
+    /// The time from the first spawn until the last acknowledgement.
     pub took: Duration,
     /// Processor time of the writer thread.
     pub writer: Duration,
@@ -41,12 +41,12 @@ impl Done {
     }
 }
 
-/// The store in this folder, on disk, as a program gets it.
+/// The store in this directory, on disk, as a program opens it.
 pub fn on_disk(folder: &Path) -> DataDir {
     Sqlite::at(folder)
 }
 
-/// Opens a runtime on the store, with all settings as they come, has the callers at work, and closes it.
+/// Opens a runtime on the store with default settings, runs the callers, and closes it.
 pub async fn work(store: DataDir, callers: usize, until: Until) -> Result<Done> {
     let runtime = Runtime::builder(store).open().await?;
     let session = runtime.session("main").await?;
@@ -69,7 +69,7 @@ pub async fn work(store: DataDir, callers: usize, until: Until) -> Result<Done> 
     Ok(Done { lifecycles, took, writer })
 }
 
-/// One caller: how many lifecycles it saw through.
+/// Runs one caller. Returns its number of lifecycles.
 async fn call(
     session: Session,
     started: Instant,

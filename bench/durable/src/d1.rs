@@ -10,7 +10,7 @@ use offshoot_bench::measure::ns;
 use crate::callers::{Until, on_disk, work};
 use crate::folder;
 
-/// How long each of the three is at work.
+/// The duration of each of the three measurements.
 pub const EACH: Duration = Duration::from_secs(4);
 
 /// Spawns, awaits and acknowledges with `n` callers for the time `each` on each kind of store.

@@ -1,4 +1,4 @@
-//! D2: open a folder with N unfinished tasks among ten times as many.
+//! D2: open a directory with N unfinished tasks among ten times as many.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use offshoot_bench::measure::ns;
 use crate::callers::{PATIENCE, on_disk};
 use crate::{folder, stored};
 
-/// How many tasks are stored for each unfinished one.
+/// The number of stored tasks for each unfinished one.
 const STORED: usize = 10;
 
 /// Stores the tasks, then times the opening until a spawn is accepted, and recovery from when the

@@ -1,12 +1,13 @@
-//! The folder a store is measured in.
+//! The directory of a measured store.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
 
-/// An empty folder that goes away with the value. It is beside this executable and not where
-/// temporary files usually are: that may be memory, where an fsync costs nothing.
+/// An empty directory that is deleted with the value. It is beside this executable rather than
+/// in the usual directory for temporary files: that may be in memory, where an fsync costs
+/// nothing.
 pub fn fresh() -> Result<TempDir> {
     let here = std::env::current_exe().context("this executable cannot be found")?;
     let beside = here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf);
@@ -16,7 +17,7 @@ pub fn fresh() -> Result<TempDir> {
         .with_context(|| format!("no folder can be made in {}", beside.display()))
 }
 
-/// The bytes of all files in and below `folder`.
+/// The number of bytes of all files in and below `folder`.
 pub fn size(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
 use clap::Parser;
-use offshoot_bench::args::{Cell, Command};
+use offshoot_bench::args::{Command, MatrixCell};
 use offshoot_bench::figure::Outcome;
 use offshoot_bench::process::WORKERS;
 use offshoot_bench::systems::SUBJECT;
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 /// Runs the cell inside a spawned task, as a server's code would run.
-fn run(cell: &Cell) -> Result<()> {
+fn run(cell: &MatrixCell) -> Result<()> {
     ensure!(cell.system == SUBJECT, "no system `{}` here; there is: {SUBJECT}", cell.system);
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(WORKERS).enable_all().build()?;

@@ -1,20 +1,20 @@
-//! A folder full of tasks, written through the store's own batches: a million lifecycles through a
-//! runtime would take minutes.
+//! A directory full of tasks, written through the store's own batches: a million lifecycles
+//! through a runtime would take minutes.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
 use offshoot::core::{
-    Caps, Intent, LiveChildren, Name, Outcome, Payload, Session, SessionId, Space, Stamp, Task,
-    TaskId, WorkerId, decide,
+    Caps, Intent, LiveChildren, Name, Outcome, Payload, SessionId, SessionRecord, Space, Stamp,
+    Task, TaskId, WorkerId, decide,
 };
 use offshoot::store::{Batch, SpawnWrite, Write};
 use offshoot::{DataDir, OpenStore};
 
 use crate::callers::PATIENCE;
 
-/// How many tasks one batch spawns.
+/// The number of tasks in one batch.
 const BATCH: usize = 1_000;
 
 /// Stores `tasks` tasks of one session, every `every`th of them unfinished as if its process had
@@ -43,10 +43,10 @@ pub async fn fill(folder: DataDir, tasks: usize, every: usize) -> Result<()> {
     Ok(())
 }
 
-/// What the stored tasks have in common.
+/// The fields that the stored tasks share.
 struct Writer {
     now: Stamp,
-    session: Session,
+    session: SessionRecord,
     worker: WorkerId,
     caps: Arc<Caps>,
 }
@@ -59,7 +59,7 @@ impl Writer {
         let name = Name::numbered("session", 1);
         Ok(Self {
             now,
-            session: Session::new(id, Space::default(), name, now),
+            session: SessionRecord::new(id, Space::default(), name, now),
             worker: WorkerId::mint(now, 1),
             caps: Arc::new(Caps::default()),
         })

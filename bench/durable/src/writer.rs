@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// What the store calls the thread.
+/// The store's name for the thread.
 const NAME: &str = "offshoot-writer";
-/// Where `/proc/<pid>/task/<tid>/stat` says when the thread started, counted after the name.
+/// The position of the thread's start time in `/proc/<pid>/task/<tid>/stat`, counted after the
+/// name.
 const STARTED: usize = 19;
 
-/// The processor time that the writer thread has used so far. With several of that name it is the
-/// newest: the thread of a store that was closed may not be quite gone.
+/// The processor time that the writer thread has used so far. Of several threads with that name
+/// it is the newest: the thread of a closed store may still be ending.
 pub fn cpu() -> Result<Duration> {
     let threads = fs::read_dir("/proc/self/task").context("the system does not list threads")?;
     let newest = threads.flatten().filter_map(|thread| look(&thread.path())).max();
@@ -20,7 +21,7 @@ pub fn cpu() -> Result<Duration> {
     Ok(Duration::from_nanos(used))
 }
 
-/// When a thread of the name was started, in ticks, and the nanoseconds it has used.
+/// The start of a thread of the name, in ticks, and the nanoseconds it has used.
 fn look(thread: &Path) -> Option<(u64, u64)> {
     let read = |file| fs::read_to_string(thread.join(file)).ok();
     if read("comm")?.trim() != NAME {
@@ -28,7 +29,7 @@ fn look(thread: &Path) -> Option<(u64, u64)> {
     }
     let stat = read("stat")?;
     let started = stat.rsplit_once(')')?.1.split_whitespace().nth(STARTED)?.parse().ok()?;
-    // As `stat` has it, but in nanoseconds instead of ticks.
+    // The field of `stat`, but in nanoseconds instead of ticks.
     let used = read("schedstat")?.split_whitespace().next()?.parse().ok()?;
     Some((started, used))
 }

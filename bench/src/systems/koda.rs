@@ -62,7 +62,7 @@ struct Koda {
     session: CancellationToken,
 }
 
-/// A task with what its children need to hang under it.
+/// A task with the state that its children need.
 struct Agent {
     id: u32,
     cancel: CancellationToken,
@@ -117,7 +117,7 @@ impl Koda {
         self.spawn(parent, name, |cancel| async move { cancel.cancelled().await })
     }
 
-    /// Takes what is there; gives others a turn if that is nothing.
+    /// Takes the available results; yields if there are none.
     async fn take(&self) -> usize {
         let taken = self.registry.drain_completed().len();
         self.registry.drain_status_events();

@@ -26,7 +26,7 @@ pub const SYSTEM: System = System {
     run: |workload, n| Box::pin(run(workload, n)),
 };
 
-/// How many rows one drain takes.
+/// The number of rows of one drain.
 const DRAIN: usize = 1_024;
 
 async fn run(workload: Workload, n: usize) -> Result<Outcome> {
@@ -158,7 +158,7 @@ impl Tree for Offshoot {
     async fn cancel(&mut self, root: &TaskRef, total: usize) -> Result<()> {
         let reached = root.cancel("enough").await?;
         ensure!(reached == total, "{reached} of {total} tasks were reached");
-        // A task ends no earlier than all below it.
+        // A task ends no earlier than all tasks below it.
         let ended = root.wait().await?;
         ensure!(ended.is_ended(), "the root has not ended");
         let counts = self.session.counts().await?;

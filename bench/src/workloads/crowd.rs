@@ -1,4 +1,4 @@
-//! W2, W3 and W8: many idle tasks, what one more costs and what they weigh.
+//! W2, W3 and W8: many idle tasks, the cost of one more and their memory.
 
 use std::future::Future;
 use std::time::Instant;
@@ -20,7 +20,7 @@ pub trait Named: Crowd {
     /// Spawns one more idle task of this name.
     fn spawn_named(&mut self, name: &str) -> impl Future<Output = Result<()>> + Send;
 
-    /// Brings `n` named tasks to life before the measurement.
+    /// Spawns `n` named tasks before the measurement.
     fn fill_named(&mut self, n: usize) -> impl Future<Output = Result<()>> + Send {
         async move {
             for i in 0..n {
@@ -31,7 +31,7 @@ pub trait Named: Crowd {
     }
 }
 
-/// Brings `n` tasks to life before a measurement.
+/// Spawns `n` tasks before a measurement.
 pub async fn fill<S: Crowd>(system: &mut S, n: usize) -> Result<()> {
     for _ in 0..n {
         system.spawn_idle().await?;
@@ -39,12 +39,13 @@ pub async fn fill<S: Crowd>(system: &mut S, n: usize) -> Result<()> {
     Ok(())
 }
 
-/// How many spawns are timed. They add to the crowd, so few are timed when it is small.
+/// The number of timed spawns. They add to the crowd, so few are timed when it is small.
 fn samples(n: usize) -> usize {
     if n <= 100 { 25 } else { 100 }
 }
 
-/// Whether these times are enough although more were planned: some systems take a second for few.
+/// Whether these times suffice although more were planned: some systems take a second for a
+/// few.
 fn enough(times: &[f64]) -> bool {
     times.len() >= 10 && times.iter().sum::<f64>() > 1e9
 }

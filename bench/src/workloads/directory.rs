@@ -9,17 +9,17 @@ use super::Open;
 use crate::figure::{Figure, Metric};
 use crate::measure::{Laps, settle};
 
-/// How many rows a page has.
+/// The number of rows of a page.
 pub const PAGE: usize = 50;
 
-/// Answers what is there.
+/// Answers look-ups.
 pub trait Directory: Open {
-    /// What names a task in a look-up.
+    /// The name of a task in a look-up.
     type Id: Send + Sync;
-    /// What is known about one task.
+    /// The record of one task.
     type Row: Send;
 
-    /// Brings `n` tasks to life and returns their ids.
+    /// Spawns `n` tasks and returns their ids.
     fn fill(&mut self, n: usize) -> impl Future<Output = Result<Vec<Self::Id>>> + Send;
 
     /// One task by its id.
@@ -28,7 +28,7 @@ pub trait Directory: Open {
     /// The first [`PAGE`] tasks.
     fn page(&mut self) -> impl Future<Output = Result<Vec<Self::Row>>> + Send;
 
-    /// How many tasks are in each state; the first is the number of living ones.
+    /// The number of tasks in each state; the first is the number of live ones.
     fn counts(&mut self) -> impl Future<Output = Result<[usize; 4]>> + Send;
 }
 

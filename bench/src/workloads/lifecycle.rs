@@ -1,4 +1,4 @@
-//! W1 and W9: tasks that end at once, and their results taken home.
+//! W1 and W9: tasks that end at once, and the delivery of their results.
 
 use std::future::Future;
 use std::time::Instant;
@@ -33,9 +33,9 @@ pub async fn together<S: Lifecycle>(n: usize) -> Result<Vec<Figure>> {
     Ok(vec![Metric::Lifecycle.is(repeats.typical())])
 }
 
-/// W9: spawns the next task when the result of the one before is taken, `n` times.
+/// W9: spawns the next task after the result of the one before is taken, `n` times.
 pub async fn one_by_one<S: Lifecycle>(n: usize) -> Result<Vec<Figure>> {
-    // What the first tasks allocate stays for all later ones, so it is not growth.
+    // The first allocations stay for all later tasks, so they are no growth.
     const WARM_UP: usize = 100;
     let mut system = S::open().await?;
     for _ in 0..WARM_UP {

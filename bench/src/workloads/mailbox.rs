@@ -15,7 +15,7 @@ pub const TEXT: &str = "hello";
 
 /// Delivers messages to a running task.
 pub trait Mailbox: Crowd {
-    /// What names the receiver.
+    /// The name of the receiver.
     type Task: Send + Sync;
 
     /// Spawns a task that consumes `expected` messages and then reports through `consumed`.

@@ -11,7 +11,7 @@ use crate::measure::{Repeats, ns, settle};
 
 /// Runs tasks under tasks, and ends them from the top.
 pub trait Tree: Open {
-    /// What names a task as a parent.
+    /// The name of a task as a parent.
     type Task: Send + Sync;
 
     /// Spawns an idle task, under `parent` if there is one.
@@ -20,8 +20,7 @@ pub trait Tree: Open {
         parent: Option<&Self::Task>,
     ) -> impl Future<Output = Result<Self::Task>> + Send;
 
-    /// Cancels `root` and everything under it, and returns once all `total` tasks were seen to be
-    /// terminal.
+    /// Cancels `root` and everything under it, and returns once all `total` tasks are terminal.
     fn cancel(
         &mut self,
         root: &Self::Task,

@@ -1,4 +1,4 @@
-//! W7: how long after a task's end its waiter runs.
+//! W7: the time from a task's end until its waiter runs.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -13,14 +13,14 @@ use super::Open;
 use crate::figure::{Figure, Metric};
 use crate::measure::median;
 
-/// What the body of a measured task waits for. Passing it is the moment the task's end begins.
+/// The gate that the body of a measured task waits at. The task's end begins when it passes.
 pub struct Gate {
     opened: oneshot::Receiver<()>,
     passed: Stamp,
 }
 
 impl Gate {
-    /// Waits until the gate opens and notes the time. The task ends right after.
+    /// Waits until the gate opens and records the time. The task ends right after.
     pub async fn pass(self) {
         // A dropped opener means that the measurement is over.
         if self.opened.await.is_ok() {
@@ -29,7 +29,8 @@ impl Gate {
     }
 }
 
-/// A point in time that one task notes and another reads, for less than a channel would cost.
+/// A point in time that one task records and another reads, for less than the cost of a
+/// channel.
 #[derive(Clone)]
 struct Stamp {
     origin: Instant,
@@ -56,7 +57,7 @@ impl Stamp {
 
 /// Lets one task wait for another's end.
 pub trait Wake: Open {
-    /// What names the task to wait for.
+    /// The name of the task to wait for.
     type Task: Send;
 
     /// Spawns a task that passes `gate` and ends.
@@ -65,7 +66,7 @@ pub trait Wake: Open {
     /// A future that resolves once the task's end is known to the waiter.
     fn waiter(&mut self, task: Self::Task) -> impl Future<Output = Result<()>> + Send + use<Self>;
 
-    /// Takes away what a finished wait leaves behind, so that the next one starts alike.
+    /// Removes the remains of a finished wait, so that the next one starts alike.
     fn clear(&mut self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }

@@ -15,17 +15,17 @@ pub const DEFAULT_GRACE: Duration = Duration::from_secs(5);
 /// A cancel request. The first one on a task is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cancel {
-    /// Who cancels.
+    /// The canceller.
     pub by: Canceller,
     /// The reason, in the canceller's words.
     pub reason: Arc<str>,
     /// When it was requested.
     pub at: Stamp,
-    /// How long the body may take before it is aborted.
+    /// The time that the body has before it is aborted.
     pub grace: Duration,
 }
 
-/// Who requested a cancel.
+/// The party that requested a cancel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Canceller {

@@ -57,7 +57,7 @@ impl Default for Caps {
     }
 }
 
-/// What a cap limits.
+/// The quantity that a cap limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cap {
     /// The depth of a task.
@@ -92,7 +92,7 @@ impl Cap {
         }
     }
 
-    /// What to do when the cap is reached.
+    /// The reaction when the cap is reached.
     fn way_out(self) -> &'static str {
         match self {
             Self::Depth => "spawn under a task further up, or raise the cap",

@@ -20,7 +20,7 @@ pub struct Event {
     pub task: Option<TaskId>,
     /// When it was committed.
     pub at: Stamp,
-    /// What changed.
+    /// The change.
     pub change: Change,
 }
 

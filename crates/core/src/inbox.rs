@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{RowId, TaskId};
 use crate::lineage::Owner;
-use crate::message::Message;
+use crate::message::InboxMessage;
 use crate::task::{Task, Wake};
 use crate::time::Stamp;
 
@@ -31,9 +31,9 @@ pub enum RowBody {
     Result(TaskId),
     /// A message to the owner of the inbox, or to a task that ended before it read the
     /// message and whose rows the owner inherited.
-    Message(Arc<Message>),
+    Message(Arc<InboxMessage>),
     /// A message to another task, returned unread.
-    Returned(Arc<Message>),
+    Returned(Arc<InboxMessage>),
     /// A question of a task.
     Question {
         /// The task.
@@ -64,7 +64,7 @@ impl Row {
     }
 
     /// The row that delivers `message` to `owner`.
-    pub fn message(message: Arc<Message>, owner: Owner) -> Self {
+    pub fn message(message: Arc<InboxMessage>, owner: Owner) -> Self {
         let (id, at) = (message.id.into(), message.at);
         Self { id, owner, at, body: RowBody::Message(message) }
     }

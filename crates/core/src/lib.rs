@@ -51,13 +51,13 @@ pub use id::{
 pub use inbox::{Row, RowBody};
 pub use limits::{Retention, Sizes, TooLarge};
 pub use lineage::{Lineage, Owner, Space, SpawnOrigin};
-pub use message::{DeliveryMode, Message, MessageFingerprint, MessageState, Receipt};
+pub use message::{DeliveryMode, InboxMessage, MessageFingerprint, MessageState, Receipt};
 pub use name::{LEAD, NAME_LIMIT, Name, NameError, RESERVED, Series};
 pub use outcome::{Failure, FailureKind, Outcome};
 pub use payload::{Blob, Json, Payload, PayloadError};
 pub use question::{Addressee, Question, QuestionKind, Resolution};
 pub use scope::Caller;
-pub use session::{Session, SessionBusy, Sweep, SweepScope};
+pub use session::{SessionBusy, SessionRecord, Sweep, SweepScope};
 pub use state::{Phase, TaskState, WaitingOn};
 pub use step::{Step, StepState, Timer, sleep_key, step_key};
 pub use task::{

@@ -33,7 +33,7 @@ impl Default for Sizes {
     }
 }
 
-/// How long finished tasks and events are kept.
+/// The retention of finished tasks and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// A finished task whose result was acknowledged or whose owner ended.
@@ -62,7 +62,7 @@ impl Default for Retention {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the {what} has {bytes} bytes and may have {limit}: shorten it, or raise the limit")]
 pub struct TooLarge {
-    /// What is too large.
+    /// The value that is too large.
     pub what: &'static str,
     /// The limit in bytes.
     pub limit: usize,

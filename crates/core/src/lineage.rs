@@ -1,4 +1,4 @@
-//! Where a task comes from: its space, session, parent and origin.
+//! The origin of a task: its space, session, parent and origin.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -80,7 +80,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Where a task comes from, recorded at its spawn and never changed.
+/// The origin of a task, recorded at its spawn and never changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lineage {
     /// The tenant.

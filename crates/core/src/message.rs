@@ -10,7 +10,7 @@ use crate::time::Stamp;
 
 /// A message to a task or session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct InboxMessage {
     /// The message's id.
     pub id: MessageId,
     /// The sender.
@@ -32,7 +32,7 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageFingerprint(u128);
 
-impl Message {
+impl InboxMessage {
     /// The fingerprint of the text and mode.
     pub fn fingerprint(&self) -> MessageFingerprint {
         // FNV-1a: fingerprints are stored, so they must be the same in every version and on
@@ -111,10 +111,10 @@ pub struct Receipt {
 mod tests {
     use super::*;
 
-    fn message(text: &str, mode: DeliveryMode) -> Message {
+    fn message(text: &str, mode: DeliveryMode) -> InboxMessage {
         let at = Stamp::from_millis(1);
         let (id, from) = (MessageId::mint(at, 1), Caller::Host);
-        Message { id, from, text: text.into(), mode, key: None, at }
+        InboxMessage { id, from, text: text.into(), mode, key: None, at }
     }
 
     #[test]

@@ -17,7 +17,7 @@ const CAUSES: usize = 64;
 /// The maximum number of further causes that are counted. It bounds cause chains that loop.
 const COUNTED: usize = 10_000;
 
-/// How a task ended, with its result.
+/// The end of a task, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -33,14 +33,14 @@ pub enum Outcome {
     Failed(Box<Failure>),
     /// The body stopped on request or was aborted.
     Cancelled {
-        /// Who cancelled it, and why.
+        /// The canceller and the reason.
         cancel: Arc<Cancel>,
         /// Whether the body was aborted because it did not stop in time.
         forced: bool,
     },
     /// The worker died and the task could not be restarted.
     Lost {
-        /// What is known about it.
+        /// The known facts about it.
         reason: String,
     },
 }
@@ -78,7 +78,7 @@ pub struct Failure {
     /// The messages of the causes, outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<String>,
-    /// Where a panic occurred, as `file:line:column`.
+    /// The place of a panic, as `file:line:column`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<String>,
 }

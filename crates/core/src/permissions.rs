@@ -23,12 +23,12 @@ pub struct Permissions {
     /// From the top-level agent's layer down to the agent's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     layers: Vec<PolicyLayer>,
-    /// Who decides about approval requests.
+    /// The party that decides about approval requests.
     #[serde(default, rename = "asks")]
     approver: Approver,
 }
 
-/// Who decides about an agent's approval requests.
+/// The party that decides about an agent's approval requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Approver {
@@ -76,7 +76,7 @@ impl Permissions {
         self
     }
 
-    /// Who decides about approval requests.
+    /// The party that decides about approval requests.
     pub fn approver(&self) -> Approver {
         self.approver
     }

@@ -16,14 +16,14 @@ pub struct Question {
     pub task: TaskId,
     /// Its number among the task's questions, counted from 1.
     pub number: u32,
-    /// What kind of answer it needs.
+    /// The kind of answer it needs.
     pub wants: QuestionKind,
-    /// Who answers it.
+    /// The party that answers it.
     #[serde(default, skip_serializing_if = "Addressee::is_owner")]
     pub addressee: Addressee,
     /// The text.
     pub text: Arc<str>,
-    /// What exactly it is about, such as a tool's arguments.
+    /// Its exact subject, such as a tool's arguments.
     #[serde(default)]
     pub about: Payload,
     /// The journal key under which a resumed body asks it again.
@@ -31,7 +31,7 @@ pub struct Question {
     pub key: Option<Arc<str>>,
     /// When it was asked.
     pub at: Stamp,
-    /// How it was closed, if it is closed.
+    /// The resolution, if it is closed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<Resolution>,
 }
@@ -53,7 +53,7 @@ pub enum QuestionKind {
     Approval,
 }
 
-/// Who answers a question.
+/// The party that answers a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Addressee {
@@ -71,13 +71,13 @@ impl Addressee {
     }
 }
 
-/// How a question was closed. The first close is final.
+/// The resolution of a question. The first one is final.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resolution {
     /// It was answered.
     Answered {
-        /// Who answered.
+        /// The party that answered.
         by: Caller,
         /// The answer.
         answer: Payload,

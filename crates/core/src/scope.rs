@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn s7_1_a_task_touches_itself_and_what_it_owns_by_equality() {
+    fn s7_1_a_task_touches_itself_and_its_children_by_equality() {
         let parent = Task::new(Arc::new(spec("parent")));
         let child = child_of(&parent, Tie::Owned);
         let caller = Caller::Task(parent.id());
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn s7_1_a_session_touches_what_it_owns_not_what_its_tasks_own() {
+    fn s7_1_a_session_touches_its_tasks_and_not_their_children() {
         let parent = Task::new(Arc::new(spec("parent")));
         let caller = Caller::Session(parent.spec.lineage.session);
         assert!(caller.may_touch(&parent.spec, Visibility::Children, || false));

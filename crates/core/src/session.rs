@@ -11,7 +11,7 @@ use crate::time::Stamp;
 
 /// A conversation. It owns a history, an inbox and the tasks spawned from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct SessionRecord {
     /// Its id.
     pub id: SessionId,
     /// The tenant.
@@ -49,13 +49,13 @@ pub struct Sweep {
     /// of versions without ids of sweeps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<SweepId>,
-    /// Who cancels, and why.
+    /// The canceller and the reason.
     pub cancel: Cancel,
     /// The cancelled tasks.
     pub reach: SweepScope,
 }
 
-/// Which tasks of a session a sweep cancels.
+/// The tasks of a session that a sweep cancels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepScope {
@@ -70,7 +70,7 @@ pub enum SweepScope {
     TopLevel,
 }
 
-impl Session {
+impl SessionRecord {
     /// The record of a session that was just opened.
     pub fn new(id: SessionId, space: Space, name: Name, at: Stamp) -> Self {
         Self { id, space, name, seq: 1, opened_at: at, sweeps: Vec::new(), removing: None }
@@ -131,9 +131,9 @@ mod tests {
     use super::*;
     use crate::cancel::{Canceller, DEFAULT_GRACE};
 
-    fn session() -> Session {
+    fn session() -> SessionRecord {
         let at = Stamp::from_millis(1);
-        Session::new(SessionId::mint(at, 7), Space::default(), Name::new("main").unwrap(), at)
+        SessionRecord::new(SessionId::mint(at, 7), Space::default(), Name::new("main").unwrap(), at)
     }
 
     #[test]

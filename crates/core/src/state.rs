@@ -26,7 +26,7 @@ pub enum TaskState {
     Lost,
 }
 
-/// What a waiting task waits for.
+/// The event that a waiting task waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitingOn {

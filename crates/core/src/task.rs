@@ -21,7 +21,7 @@ use crate::time::Stamp;
 pub struct Spec {
     /// Its id.
     pub id: TaskId,
-    /// Where it comes from.
+    /// Its origin.
     pub lineage: Lineage,
     /// The kind: which backend executes it.
     pub kind: Arc<str>,
@@ -31,11 +31,11 @@ pub struct Spec {
     pub naming: Naming,
     /// Whether it ends with its parent.
     pub tie: Tie,
-    /// What happens when its worker dies.
+    /// The recovery after its worker dies.
     pub recovery: Recovery,
     /// When it wakes its owner.
     pub wake: Wake,
-    /// Which tasks it has access to.
+    /// The tasks it has access to.
     pub visibility: Visibility,
     /// The input of its body.
     pub input: Payload,
@@ -54,10 +54,10 @@ pub struct Terms {
     /// The agent profile, if it is an agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<Arc<str>>,
-    /// How long it may run, counted from its start.
+    /// The time limit of its run, counted from its start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Duration>,
-    /// How long it may take to stop after a cancel, unless the cancel has its own grace.
+    /// The time limit of its stop after a cancel, unless the cancel has its own grace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace: Option<Duration>,
     /// The finished task whose history it continues.
@@ -93,7 +93,7 @@ pub enum Tie {
     Detached,
 }
 
-/// What happens to an unfinished task whose worker died.
+/// The recovery of an unfinished task after its worker died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Recovery {
@@ -119,7 +119,7 @@ pub enum Wake {
     OnActivity,
 }
 
-/// Which tasks a task has access to.
+/// The tasks that a task has access to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
@@ -215,7 +215,7 @@ pub struct Record {
     pub state: TaskState,
     /// When it entered this state.
     pub since: Stamp,
-    /// Which worker executes it.
+    /// The worker that executes it.
     pub lease: Lease,
     /// The number of attempts that have started.
     pub attempts: u32,
@@ -248,18 +248,18 @@ pub struct Lease {
     pub epoch: u32,
 }
 
-/// What a running task is doing.
+/// The activity of a running task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// The number of its current step.
     pub step: u64,
-    /// What the step does.
+    /// The activity of the step.
     pub doing: ActivityKind,
     /// Since when.
     pub since: Stamp,
 }
 
-/// What a step is doing.
+/// The activity of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityKind {

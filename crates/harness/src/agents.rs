@@ -1,13 +1,10 @@
-//! The crash harness over agents: a lead and three children, killed at every
-//! commit.
+//! The crash harness over agents: a lead and three children, killed at every commit.
 //!
-//! A worker process runs the agents on SQLite; their model is a server in this
-//! process, which is never killed and counts its requests, and their
-//! tools write what they do into a file. The worker kills itself before a
-//! commit or after it, and another one takes its work up and goes on to the
-//! end; so with each commit that there is. What is left on the disk is compared with
-//! what a life without a crash leaves: nothing is asked, done or told twice,
-//! and nothing is lost.
+//! A worker process runs the agents on SQLite. Their model is a server in this process, which
+//! is never killed and counts its requests; their tools record their effects in a file. The
+//! worker kills itself before a commit or after it, and the next worker resumes its work and
+//! finishes it; the harness repeats this for every commit. It compares the disk with the result
+//! of a run without a crash: no request, effect or notice occurs twice, and none is lost.
 
 pub mod audit;
 pub mod case;

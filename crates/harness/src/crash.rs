@@ -1,9 +1,8 @@
 //! The crash harness: real processes on a real disk, killed.
 //!
-//! A child runs the runtime on SQLite under mixed load and writes down, in a
-//! ledger outside the store, what was acknowledged to it. The parent kills it,
-//! at a random moment or at a commit, and compares what the disk holds with
-//! what the ledger says. Then it starts the child on the same folder again.
+//! A child runs the runtime on SQLite under mixed load and records the acknowledged operations
+//! in a ledger outside the store. The parent kills it at a random moment or at a commit,
+//! compares the disk with the ledger, and starts the child on the same directory again.
 
 pub mod audit;
 pub mod child;

@@ -1,17 +1,16 @@
 //! The store of the simulation: slow, unreliable, and watched.
 //!
-//! The memory store inside is the disk, which survives a crash. Around it,
-//! every commit and read waits a random while before it takes effect and
-//! again before it is answered, so that whatever can come between two steps of
-//! the runtime does; and some of them go wrong.
+//! The memory store inside is the disk, which survives a crash. Around it, every commit and
+//! read waits for a random time before it takes effect and again before it is answered, so that
+//! other steps of the runtime come in between. Some commits and reads fail.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
     Batch, CommitError, CommitFuture, Counter, CursorExpired, EventPage, HistoryPage, Memory,
@@ -40,7 +39,7 @@ struct Inner {
     worker: OnceLock<WorkerId>,
 }
 
-/// What goes wrong with a commit.
+/// The fault of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
     None,
@@ -66,12 +65,12 @@ impl SimulatedDisk {
         Self(Arc::new(Inner { memory, sim, model, odds, crashed, worker: OnceLock::new() }))
     }
 
-    /// The world it is in.
+    /// The world of the store.
     pub fn sim(&self) -> &Sim {
         &self.0.sim
     }
 
-    /// Who watches it.
+    /// The model that watches the store.
     pub fn model(&self) -> &SharedModel {
         &self.0.model
     }
@@ -81,12 +80,12 @@ impl SimulatedDisk {
         self.0.worker.get().copied()
     }
 
-    /// The odds as they are.
+    /// The current odds.
     pub fn odds(&self) -> FaultRates {
         *self.0.odds.lock()
     }
 
-    /// Changes the odds from here on.
+    /// Changes the odds from now on.
     pub fn set_odds(&self, odds: FaultRates) {
         *self.0.odds.lock() = odds;
     }
@@ -274,16 +273,16 @@ impl Store for SimulatedDisk {
         Ok(tenure)
     }
 
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>> {
         self.read(move |memory| memory.session(id))
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>> {
         let (space, name) = (space.clone(), name.clone());
         self.read(move |memory| memory.session_named(&space, &name))
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>> {
         self.read(move |memory| memory.sessions(after, limit))
     }
 
@@ -397,7 +396,7 @@ impl Store for SimulatedDisk {
     }
 
     fn remove(&self, session: SessionId, limit: usize) -> ReadFuture<usize> {
-        // Few at a time, so that much happens in between.
+        // A few at a time, so that many steps come in between.
         let limit = self.0.sim.draw(|rng| rng.between(1, 5)).min(limit);
         let (reply, answer) = oneshot::channel();
         let (disk, (luck, _)) = (self.clone(), self.luck());

@@ -1,10 +1,8 @@
-//! The executor of the simulation: one thread, one task at a time, and a
-//! random number decides which.
+//! The executor of the simulation: one thread, one task at a time, in random order.
 //!
-//! Time stands still while a task is ready and jumps to the next timer when
-//! none is, so a simulated hour costs nothing. Everything that makes two
-//! executions differ comes from one stream of numbers: the same seed is the
-//! same execution.
+//! Time stands still while a task is ready, and jumps to the next timer when none is, so a
+//! simulated hour costs nothing. Every difference between two executions comes from one stream
+//! of numbers: the same seed gives the same execution.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -25,7 +23,7 @@ const IDLE: u8 = 0;
 const QUEUED: u8 = 1;
 const OVER: u8 = 2;
 
-/// What a step of the executor did.
+/// The result of a step of the executor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stepped {
     /// It polled a task.
@@ -38,7 +36,7 @@ pub enum Stepped {
     Panicked,
 }
 
-/// Owns the tasks. Dropping it drops them where they stand, as a crash does.
+/// Owns the tasks. Dropping it drops them where they are, as a crash does.
 #[derive(Debug)]
 pub struct Executor {
     core: Arc<Core>,
@@ -105,8 +103,7 @@ impl Wake for Wakeup {
 }
 
 impl Executor {
-    /// An executor whose every choice comes from `rng` and whose wall clock
-    /// starts at `epoch`.
+    /// An executor whose choices come from `rng` and whose wall clock starts at `epoch`.
     pub fn new(rng: Rng, epoch: Stamp) -> Self {
         let state = State {
             ready: Vec::new(),
@@ -122,12 +119,12 @@ impl Executor {
         Self { core: Arc::new(Core(Mutex::new(state))), tasks: Vec::new(), free: Vec::new() }
     }
 
-    /// The world its tasks live in.
+    /// The world of its tasks.
     pub fn sim(&self) -> Sim {
         Sim(self.core.clone())
     }
 
-    /// Lets one task go on, or the clock.
+    /// Polls one task, or moves the clock.
     pub fn step(&mut self) -> Stepped {
         self.adopt();
         let slot = {
@@ -135,7 +132,7 @@ impl Executor {
             state.steps += 1;
             if state.ready.is_empty() {
                 let woken = state.advance();
-                // Waking takes the lock.
+                // A wake takes the lock.
                 drop(state);
                 let stepped = if woken.is_empty() { Stepped::Idle } else { Stepped::Advanced };
                 woken.into_iter().for_each(Waker::wake);
@@ -164,7 +161,7 @@ impl Executor {
         }
     }
 
-    /// How many tasks have not ended.
+    /// The number of tasks that have not ended.
     pub fn live(&self) -> usize {
         self.tasks.len() - self.free.len()
     }
@@ -205,8 +202,7 @@ impl Drop for Executor {
             state.dead = true;
             (std::mem::take(&mut state.spawned), std::mem::take(&mut state.timers))
         };
-        // What these own may spawn and arm while it is dropped; the dead state
-        // takes neither.
+        // A drop may spawn tasks and set timers; the dead state accepts neither.
         drop(spawned);
         drop(timers);
         self.tasks.clear();
@@ -214,8 +210,8 @@ impl Drop for Executor {
 }
 
 impl State {
-    /// Goes to the next timer; those of the same moment wake together, and
-    /// chance orders them.
+    /// Moves the time to the next timer. Timers of the same moment wake together, in random
+    /// order.
     fn advance(&mut self) -> Vec<Waker> {
         let Some((&(due, _), _)) = self.timers.first_key_value() else { return Vec::new() };
         self.now = self.now.max(due);
@@ -240,12 +236,12 @@ impl Sim {
         draw(&mut self.0.0.lock().rng)
     }
 
-    /// How many steps were taken.
+    /// The number of steps taken.
     pub fn steps(&self) -> u64 {
         self.0.0.lock().steps
     }
 
-    /// Lets others go first, this many times.
+    /// Yields this many times.
     pub async fn pause(&self, times: usize) {
         for _ in 0..times {
             let mut paused = false;
@@ -291,7 +287,7 @@ impl Environment for Sim {
     }
 }
 
-/// A timer, taken away when it is dropped.
+/// A timer, removed when it is dropped.
 struct Sleep {
     sim: Sim,
     due: Duration,

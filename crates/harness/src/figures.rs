@@ -1,9 +1,9 @@
-//! What a simulation did, in numbers.
+//! The counters of a simulation.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// What a simulation did, in numbers.
+/// The counters of a simulation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Steps of the executor.

@@ -183,12 +183,12 @@ fn main() -> ExitCode {
         Command::Crash { kills, seed, bug } => crash(kills, seed, bug),
         Command::Shell { program, kills, seed } => shell(&program, kills, seed),
         Command::Agents(asked) => agents(asked),
-        Command::Child(child) => told(child.run()),
-        Command::AgentWorker(worker) => told(worker.run()),
+        Command::Child(child) => exit_code_of(child.run()),
+        Command::AgentWorker(worker) => exit_code_of(worker.run()),
     }
 }
 
-fn told(ended: anyhow::Result<()>) -> ExitCode {
+fn exit_code_of(ended: anyhow::Result<()>) -> ExitCode {
     match ended {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

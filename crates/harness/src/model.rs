@@ -1,5 +1,5 @@
-//! The reference model of the runtime: the commits that took effect, the bodies
-//! that run and the acknowledged operations. The [`invariants`] hold among them.
+//! The reference model of the runtime: the commits that took effect, the running bodies and the
+//! acknowledged operations. The [`invariants`] relate them.
 
 pub mod invariants;
 pub mod store_model;
@@ -29,38 +29,38 @@ use crate::violation::{Checked, Violation, ensure};
 /// The model that the parts of a simulation share.
 pub type SharedModel = Arc<Mutex<RuntimeModel>>;
 
-/// What must be true.
+/// The contents of the model.
 #[derive(Debug)]
 pub struct RuntimeModel {
-    /// What the store must hold.
+    /// The expected contents of the store.
     pub shadow: StoreModel,
-    /// Which bodies run.
+    /// The running bodies.
     pub bodies: RunningBodies,
-    /// What happened.
+    /// The trace of events.
     pub trace: Trace,
-    /// What was done, in numbers.
+    /// The counters.
     pub figures: Figures,
     /// The caps of the runtime.
     pub caps: Caps,
     /// The worker that claimed the store last. At rest it is alone.
     pub worker: Option<WorkerId>,
-    /// How many workers may hold the store at once.
+    /// The maximum number of workers that hold the store at once.
     pub workers: WorkerCount,
-    /// What is kept of what has ended.
+    /// The retention of ended tasks.
     pub keeping: RetentionPolicy,
-    /// How many unread messages an inbox may hold.
+    /// The maximum number of unread messages in an inbox.
     pub room: usize,
-    /// Whether the store works whenever the process does.
+    /// Whether the store works while the process lives.
     pub reliable: bool,
-    /// The first promise that was not kept.
+    /// The first broken promise.
     pub violation: Option<Violation>,
-    /// What readers of the log have read, by session and lane.
+    /// The log entries that readers have read, by session and lane.
     pub read: HashMap<(SessionId, usize), Vec<Event>>,
-    /// The rows that a reader acknowledged by themselves.
+    /// The rows that a reader acknowledged without an append.
     pub explicit: HashSet<RowId, IdHash>,
     /// Whether the runtime is shutting down.
     pub closing: bool,
-    /// Whether only the slots are being counted any more.
+    /// Whether the run is in its last phase, which only counts slots.
     pub probing: bool,
     keyed: HashMap<(Owner, String), TaskId>,
     named: HashMap<(Owner, String), Vec<TaskId>>,
@@ -100,7 +100,7 @@ impl RuntimeModel {
         }
     }
 
-    /// A commit of this worker has taken effect.
+    /// Records that a commit of this worker has taken effect.
     pub fn committed(&mut self, batch: &Batch, by: Option<WorkerId>) {
         self.figures.commits += 1;
         self.trace.note(|| format!("commit {}{}", signed(self.workers, by), describe(batch)));
@@ -108,14 +108,14 @@ impl RuntimeModel {
         self.expect(checked);
     }
 
-    /// A commit was refused.
+    /// Records that a commit was refused.
     pub fn conflicted(&mut self, batch: &Batch, conflict: &Conflict) {
         self.trace.note(|| format!("conflict {conflict}"));
         let checked = messages::check_refusal(&self.shadow, batch, conflict);
         self.expect(checked);
     }
 
-    /// A backend is asked what became of an attempt; what it says.
+    /// Returns the finding of a backend that is asked for the outcome of an attempt.
     pub fn reconciled(&mut self, task: &Task, drawn: BackendFinding) -> BackendFinding {
         let (id, epoch) = (task.id(), task.lease.epoch);
         let found = self.bodies.finds(id, epoch, drawn);
@@ -128,7 +128,7 @@ impl RuntimeModel {
         found
     }
 
-    /// Something has happened after which the store may have forgotten tasks.
+    /// Checks the store after an event that may have made it forget tasks.
     pub fn may_have_gone(&mut self, memory: &Memory, cause: DeletionCause) {
         if let RetentionPolicy::Some(retention) = self.keeping {
             let checked = retention::check(&mut self.shadow, memory, &retention, cause);
@@ -136,7 +136,7 @@ impl RuntimeModel {
         }
     }
 
-    /// Something of a session was deleted because it is being removed.
+    /// Records that a part of a session was deleted by its removal.
     pub fn removed(&mut self, memory: &Memory, session: SessionId, deleted: usize) {
         self.trace.note(|| format!("removal of {session}: {deleted} things"));
         let checked = removal::check_removed(&mut self.shadow, memory, session, deleted);
@@ -173,15 +173,15 @@ impl RuntimeModel {
         self.shadow.apply(batch)?;
         for write in &batch.writes {
             if let Some(task) = write.next_record().filter(|task| !task.is_live()) {
-                endings::check_told(&self.shadow, batch, task)?;
+                endings::check_notice(&self.shadow, batch, task)?;
             }
         }
-        // A runtime that shuts down gives no more slots to those that go on.
+        // A runtime that shuts down gives no more slots to running tasks.
         if self.closing { Ok(()) } else { slots::check(&self.shadow, &self.caps, by) }
     }
 
-    /// A body starts at a worker; its epoch. A worker that is taken for dead
-    /// does not know: then the lease may be another's by now.
+    /// Records the start of a body at a worker and returns its epoch. A worker that is taken
+    /// for dead does not know of it: the lease may then belong to another worker.
     pub fn entered(&mut self, task: TaskId, tag: u64, at: Option<WorkerId>) -> u32 {
         self.trace.note(|| format!("body of {task} starts ({tag})"));
         let Some(at) = at else { return 0 };
@@ -200,20 +200,20 @@ impl RuntimeModel {
         epoch
     }
 
-    /// Whether this attempt holds its task's lease. One that another worker
-    /// took for dead does not, and what it does counts for nothing.
+    /// Whether this attempt holds its task's lease. The effects of an attempt without the lease
+    /// are ignored.
     pub fn holds(&self, task: TaskId, epoch: u32) -> bool {
         let lease = self.shadow.task(task).map(|task| task.lease);
         lease.is_some_and(|lease| lease.epoch == epoch && lease.worker.is_some())
     }
 
-    /// A body is about to end so.
+    /// Records the result with which a body is about to end.
     pub fn returning(&mut self, task: TaskId, epoch: u32, returned: BodyEnd) {
         self.trace.note(|| format!("body of {task} ends: {returned:?}"));
         self.bodies.returns(task, epoch, returned);
     }
 
-    /// An operation was acknowledged; checks what that promises.
+    /// Records an acknowledged operation and checks its promise.
     pub fn acknowledged(&mut self, what: &'static str, check: impl FnOnce(&mut Self) -> Checked) {
         self.figures.operations += 1;
         self.trace.note(|| format!("acknowledged: {what}"));
@@ -221,13 +221,13 @@ impl RuntimeModel {
         self.expect(checked);
     }
 
-    /// An operation was refused or failed.
+    /// Records a refused or failed operation.
     pub fn refused(&mut self, what: &'static str, error: &offshoot_runtime::Error) {
         self.figures.refusals += 1;
         self.trace.note(|| format!("refused: {what}: {error}"));
     }
 
-    /// A spawn was acknowledged.
+    /// Checks an acknowledged spawn.
     pub fn spawned(&mut self, spec: &Spec, name: Option<&str>, key: Option<&str>) -> Checked {
         let (id, owner) = (spec.id, spec.owner());
         self.trace.note(|| format!("acknowledged: spawn of {id} {:?}", spec.handle.as_str()));
@@ -267,7 +267,7 @@ impl RuntimeModel {
         Ok(())
     }
 
-    /// A wait has returned.
+    /// Checks the result of a wait.
     pub fn waited(&self, waited: &WaitResult) -> Checked {
         let id = waited.task.id();
         let Some(record) = self.shadow.task(id) else {
@@ -285,7 +285,7 @@ impl RuntimeModel {
         }
     }
 
-    /// A cancel of a tree has reached everybody.
+    /// Checks that the cancel of a tree has reached every task in it.
     pub fn cancelled(&self, root: TaskId) -> Checked {
         let own = self.shadow.task(root).filter(|task| task.is_live());
         let missed: Vec<_> = own
@@ -299,7 +299,7 @@ impl RuntimeModel {
         })
     }
 
-    /// A message was acknowledged as queued.
+    /// Checks a message that was acknowledged as queued.
     pub fn sent(&self, receipt: Receipt, text: &str) -> Checked {
         let known = self.shadow.message(receipt.message).and_then(ModelRow::message);
         ensure(known.is_some(), "S5.3 a message is durable before \"queued\" is said", || {
@@ -312,7 +312,7 @@ impl RuntimeModel {
         )
     }
 
-    /// A key was refused because another message was sent under it.
+    /// Checks the refusal of a key that another message has used.
     pub fn key_reused(&self, message: MessageId, text: &str, from: Option<Caller>) -> Checked {
         let known = self.shadow.message(message).and_then(ModelRow::message);
         let other = known.is_some_and(|known| {
@@ -323,7 +323,7 @@ impl RuntimeModel {
         })
     }
 
-    /// Rows were drained: they are the owner's, in order, and truthful.
+    /// Checks drained rows: they belong to the owner, are in order, and are truthful.
     pub fn drained(&self, rows: &InboxRows, owner: Owner) -> Checked {
         let mut last = 0;
         for row in rows.iter() {
@@ -344,13 +344,12 @@ impl RuntimeModel {
         Ok(())
     }
 
-    /// A reader is about to acknowledge rows by themselves.
+    /// Records that a reader is about to acknowledge rows without an append.
     pub fn acking(&mut self, rows: &InboxRows) {
         self.explicit.extend(rows.iter().map(|row| row.id()));
     }
 
-    /// Rows were acknowledged, or appended to a history: none of them is
-    /// pending with this owner any more.
+    /// Checks that acknowledged or appended rows are no longer pending with this owner.
     pub fn acked(&self, rows: &InboxRows, owner: Owner) -> Checked {
         for row in rows.iter() {
             let pending = self
@@ -365,7 +364,7 @@ impl RuntimeModel {
         Ok(())
     }
 
-    /// Blocks were appended.
+    /// Checks appended blocks.
     pub fn appended(&self, owner: Owner, text: &str) -> Checked {
         let history = self.shadow.histories.get(&owner);
         let times = history.map_or(0, |texts| texts.iter().filter(|had| ***had == *text).count());
@@ -375,7 +374,7 @@ impl RuntimeModel {
     }
 }
 
-/// Who commits, where that is not clear.
+/// The committer, where it is not clear from the change.
 fn signed(workers: WorkerCount, by: Option<WorkerId>) -> String {
     match (workers, by) {
         (WorkerCount::Two, Some(by)) => format!("by {by}: "),
@@ -383,7 +382,7 @@ fn signed(workers: WorkerCount, by: Option<WorkerId>) -> String {
     }
 }
 
-/// A commit in a line.
+/// A commit as one line of text.
 fn describe(batch: &Batch) -> String {
     let mut line = String::new();
     if let Some(fence) = batch.fence {

@@ -1,14 +1,13 @@
-//! Stores with a bug each, to see that the harness finds it.
+//! Stores with one bug each, which test that the harness finds it.
 //!
-//! A bug that a runtime or a store could have is planted between the two: the
-//! wrapper takes a batch that is right and does something else with it. Each
-//! stands for a defect seen in a published system.
+//! A bug of a runtime or of a store is planted between the two: the wrapper receives a correct
+//! batch and changes it. Each bug represents a defect of a published system.
 
 use std::fmt;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Change, Cursor, Message, Name, Naming, Record, Retention, Row, SessionId, Spec, Step,
+    Change, Cursor, InboxMessage, Name, Naming, Record, Retention, Row, SessionId, Spec, Step,
     StepState, Task,
 };
 use offshoot_runtime::BoxFuture;
@@ -21,28 +20,26 @@ use tokio::sync::oneshot;
 /// A bug.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlantedBug {
-    /// Rows are acknowledged in a commit of their own, before the one that
-    /// appends them to the history.
+    /// Rows are acknowledged in a commit of their own, before the commit that appends them to
+    /// the history.
     AckBeforeAppend,
-    /// The end of a task is written whatever has become of the record since it
-    /// was read.
+    /// The end of a task is written even if the record has changed since it was read.
     SettleWithoutFence,
-    /// Whether a name is free is asked before the insert, not by it.
+    /// A name is checked before the insert instead of by the insert.
     NameCheckApart,
-    /// The owner's row is written in a commit of its own, after the one that
-    /// ends the task.
+    /// The owner's row is written in a commit of its own, after the one that ends the task.
     WakeOutsideCommit,
-    /// Every writer for an attempt passes for the holder of the lease.
+    /// Every writer for an attempt is accepted as the holder of the lease.
     StaleWriterPasses,
-    /// A cancel of many is said to be done before it has begun.
+    /// A cancel of several tasks is reported as done before it has begun.
     SweepEndsFirst,
-    /// The keys of messages are not kept.
+    /// The keys of messages are not stored.
     MessageKeyDropped,
     /// Finished tasks are kept for half as long, and half as many.
     ForgottenEarly,
-    /// A removal of a session is said to be done after its first part.
+    /// The removal of a session is reported as done after its first part.
     RemovalStopsEarly,
-    /// That a step began which must not be repeated is not kept.
+    /// The start of a step that must not be repeated is not stored.
     StartedDropped,
 }
 
@@ -61,7 +58,7 @@ impl PlantedBug {
         Self::StartedDropped,
     ];
 
-    /// What the command line calls it.
+    /// The name on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Self::AckBeforeAppend => "ack-before-append",
@@ -77,7 +74,7 @@ impl PlantedBug {
         }
     }
 
-    /// The bug of this word.
+    /// The bug of this name.
     pub fn of_word(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|bug| bug.word() == word)
     }
@@ -101,8 +98,7 @@ impl fmt::Debug for BuggyStore {
 }
 
 impl BuggyStore {
-    /// `inner` with a bug; `spawner` executes what a commit takes too long
-    /// for.
+    /// `inner` with a bug; `spawner` executes the slow part of a commit.
     pub fn new(inner: Arc<dyn Store>, bug: PlantedBug, spawner: Spawner) -> Self {
         Self { inner, bug, spawner }
     }
@@ -115,7 +111,7 @@ impl BuggyStore {
                 self.inner.commit(second).await
             }
             PlantedBug::WakeOutsideCommit => {
-                let (first, second) = untold(batch);
+                let (first, second) = without_notice(batch);
                 self.inner.commit(first).await?;
                 self.inner.commit(second).await
             }
@@ -134,7 +130,7 @@ impl BuggyStore {
         }
     }
 
-    /// Writes over whatever the records are now.
+    /// Writes regardless of the current records.
     async fn settle(&self, mut batch: Batch) -> Result<Cursor, CommitError> {
         batch.fence = None;
         batch.guards.clear();
@@ -148,7 +144,7 @@ impl BuggyStore {
         self.inner.commit(batch).await
     }
 
-    /// Asks for the name, then inserts without asking.
+    /// Checks the name, then inserts without a check.
     async fn insert(&self, batch: Batch) -> Result<Cursor, CommitError> {
         for write in &batch.writes {
             if let Write::Spawn(spawn) = write {
@@ -167,7 +163,7 @@ impl BuggyStore {
         }
     }
 
-    /// Writes under whatever lease there is.
+    /// Writes under any lease.
     async fn write_for(&self, mut batch: Batch) -> Result<Cursor, CommitError> {
         if let Some(fence) = &mut batch.fence
             && let Some(stored) = self.inner.task(fence.task).await?
@@ -177,7 +173,7 @@ impl BuggyStore {
         self.inner.commit(batch).await
     }
 
-    /// Takes a sweep out of the session's record again as soon as it is in it.
+    /// Removes a sweep from the session's record as soon as it is in it.
     async fn sweep(&self, batch: Batch) -> Result<Cursor, CommitError> {
         let mut second = Batch::new(batch.at);
         for write in &batch.writes {
@@ -221,7 +217,7 @@ fn is_started(write: &Write) -> bool {
     matches!(write, Write::Step(Step { state: StepState::Started, .. }))
 }
 
-/// A batch in two: the writes that are `apart`, and the others.
+/// Splits a batch in two: the writes that are `apart`, and the others.
 fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
     let mut first = Batch::new(batch.at);
     first.fence = batch.fence;
@@ -237,8 +233,8 @@ fn split(batch: Batch, apart: impl Fn(&Write) -> bool) -> (Batch, Batch) {
     (first, second)
 }
 
-/// A batch in two: ends without notice, and the rows that report them.
-fn untold(mut batch: Batch) -> (Batch, Batch) {
+/// Splits a batch in two: ends without notice, and the rows that report them.
+fn without_notice(mut batch: Batch) -> (Batch, Batch) {
     let mut second = Batch::new(batch.at);
     for write in &mut batch.writes {
         if let Write::End(EndWrite { task, change, recipient }) = write {
@@ -253,14 +249,14 @@ fn untold(mut batch: Batch) -> (Batch, Batch) {
 fn without_keys(mut batch: Batch) -> Batch {
     for write in &mut batch.writes {
         if let Write::Send { message, .. } = write {
-            *message = Arc::new(Message { key: None, ..(**message).clone() });
+            *message = Arc::new(InboxMessage { key: None, ..(**message).clone() });
         }
     }
     batch
 }
 
-/// The store knows what it must not insert twice, so the second task is put
-/// in under a name that only the store sees.
+/// The store refuses a duplicate name, so the second task is stored under a name that only the
+/// store sees.
 fn under_another_name(mut batch: Batch) -> Batch {
     for write in &mut batch.writes {
         if let Write::Spawn(spawn) = write {

@@ -17,14 +17,14 @@ use crate::scenario::{Scenario, SecondWorker};
 use crate::violation::{Checked, Violation};
 use crate::worker::SimulatedWorker;
 
-/// How much simulated time passes before rest is taken to be final. Every
-/// timer of the workload and of the runtime is far shorter.
+/// The simulated time after which rest is final. Every timer of the workload and of the runtime
+/// is far shorter.
 const HORIZON: Duration = Duration::from_secs(15 * 60);
 
-/// How often everything is cancelled before what still lives is a failure.
+/// The number of cancels of everything after which a live task is a failure.
 const ROUNDS: usize = 8;
 
-/// A seed whose steps pass this is taken to run in a circle.
+/// The number of steps after which a run counts as endless.
 const MOST_STEPS: u64 = 2_000_000;
 
 /// One process: an executor, and one or two workers on the disk.
@@ -35,14 +35,14 @@ pub struct SimulatedProcess {
     workers: Vec<SimulatedWorker>,
 }
 
-/// Why a process stopped.
+/// The reason that a process stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessEnd {
-    /// What was waited for has come.
+    /// The awaited condition holds.
     Done,
-    /// Nothing can go on, or nothing more is expected.
+    /// No task can go on, or no more events are expected.
     Rest,
-    /// It died.
+    /// The process died.
     Crashed,
 }
 
@@ -54,7 +54,7 @@ impl SimulatedProcess {
         Self { executor, sim, model, workers }
     }
 
-    /// Opens the workers that open first.
+    /// Opens the first workers.
     pub fn open(&mut self, company: SecondWorker) -> Result<ProcessEnd, Violation> {
         let first = match company {
             SecondWorker::None | SecondWorker::After(_) => 1,
@@ -71,7 +71,7 @@ impl SimulatedProcess {
         }
     }
 
-    /// Lets the actors do what they do.
+    /// Starts the actors.
     pub fn work(&mut self, company: SecondWorker) -> Result<ProcessEnd, Violation> {
         for worker in self.workers.iter().filter(|worker| worker.is_open()) {
             worker.populate();
@@ -105,7 +105,7 @@ impl SimulatedProcess {
         });
     }
 
-    /// Goes on until `done`, until rest, or until the process dies.
+    /// Runs until `done`, until rest, or until the process dies.
     fn run(&mut self, done: impl Fn(&[SimulatedWorker]) -> bool) -> Result<ProcessEnd, Violation> {
         let horizon = self.sim.monotonic() + HORIZON;
         let mut checks = 0u32;
@@ -141,7 +141,7 @@ impl SimulatedProcess {
         }
     }
 
-    /// Has it not die by itself.
+    /// Keeps the process from dying by itself.
     pub fn keep_alive(&self) {
         for worker in &self.workers {
             worker.disk.set_odds(FaultRates { crash: 0, ..worker.disk.odds() });
@@ -152,8 +152,7 @@ impl SimulatedProcess {
         self.workers.iter().for_each(|worker| worker.disk.set_odds(odds));
     }
 
-    /// Ends a process that has not died: by dropping its runtimes, by shutting
-    /// them down, or by letting it die now.
+    /// Ends a live process: drops its runtimes, shuts them down, or lets it die now.
     pub fn close(&mut self, rng: &mut Rng) -> Result<ProcessEnd, Violation> {
         match rng.below(3) {
             0 => return Ok(ProcessEnd::Crashed),
@@ -168,8 +167,8 @@ impl SimulatedProcess {
                 }
             }
         }
-        // What is under way at the store comes to its end before the store
-        // is given back; nothing else is left.
+        // Pending operations of the store end before the store is released; all else is
+        // dropped.
         let stopped = self.run(|_| false)?;
         let model = self.model.lock();
         if stopped != ProcessEnd::Crashed
@@ -195,7 +194,7 @@ impl SimulatedProcess {
             let left = left.clone();
             *left.lock() += 1;
             self.sim.go(async move {
-                // How many bodies would not go is seen by the model.
+                // The model counts the bodies that did not stop.
                 drop(runtime.shutdown(patience).await);
                 *left.lock() -= 1;
             });
@@ -209,8 +208,8 @@ impl SimulatedProcess {
         }
     }
 
-    /// The last process: everybody comes to rest, then everything is
-    /// cancelled, then the slots are counted.
+    /// Runs the last process: every task comes to rest, then everything is cancelled, then the
+    /// slots are counted.
     pub fn finish(&mut self, plan: &Scenario) -> Result<ProcessEnd, Violation> {
         self.set_odds(FaultRates::calm(plan.odds.pause));
         if self.run(|_| false)? == ProcessEnd::Crashed {
@@ -236,7 +235,7 @@ impl SimulatedProcess {
         for worker in &self.workers {
             let actors = worker.world.actors.lock();
             quiescence::check_progress(&model, &actors)?;
-            removal::check_heard(&model.shadow, &worker.world.listening.lock())?;
+            removal::check_no_listener(&model.shadow, &worker.world.listening.lock())?;
             // The first actors are the readers of the sessions that have one.
             if let [session] = worker.world.sessions.lock().as_slice()
                 && actors.first() == Some(&Some(BodyActivity::Receiving))
@@ -247,7 +246,7 @@ impl SimulatedProcess {
         Ok(())
     }
 
-    /// The sessions of the worker that is alone.
+    /// The sessions of the only worker.
     fn sessions(&self) -> Vec<Session> {
         let worker = self.workers.first();
         worker.map(|worker| worker.world.sessions.lock().clone()).unwrap_or_default()
@@ -260,7 +259,7 @@ impl SimulatedProcess {
             let failed = failed.clone();
             self.sim.go(async move {
                 match session.cancel("the end").await {
-                    // In one that was removed nothing lives.
+                    // A removed session has no live tasks.
                     Ok(_) | Err(Error::NoSession { .. }) => {}
                     Err(error) => *failed.lock() = Some(error),
                 }
@@ -276,7 +275,7 @@ impl SimulatedProcess {
         }
     }
 
-    /// Fills every slot once more: one that leaked would be missing.
+    /// Fills every slot once more: a leaked slot would be missing.
     fn probe_slots(&mut self, plan: &Scenario) -> Checked {
         if plan.caps.executing.is_none() {
             return Ok(());
@@ -293,13 +292,13 @@ impl SimulatedProcess {
                     Ok::<(), offshoot_runtime::BodyError>(())
                 });
                 let refused = match spawned.await {
-                    // One that was read may be forgotten before it is looked at.
+                    // A task whose end was read may be forgotten before it is inspected.
                     Ok(task) => task
                         .wait()
                         .await
                         .is_err_and(|error| !matches!(error, Error::NotFound { .. })),
-                    // A cap on live tasks may refuse it, which is no leak; nor
-                    // is it that a session was removed.
+                    // A cap on live tasks or the removal of a session may refuse the spawn,
+                    // which is no leak.
                     Err(error) => !matches!(error, Error::Cap(_) | Error::NoSession { .. }),
                 };
                 if !refused {
@@ -320,7 +319,7 @@ impl SimulatedProcess {
         ))
     }
 
-    /// Takes the process apart; when the next one starts.
+    /// Takes the process apart. Returns the start time of the next one.
     pub fn end(self, rng: &mut Rng, stopped: ProcessEnd) -> Stamp {
         let Self { executor, sim, model, workers } = self;
         {

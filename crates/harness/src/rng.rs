@@ -1,4 +1,4 @@
-//! Randomness that one number decides.
+//! Randomness that is repeatable from one number.
 
 /// A stream of numbers that is the same for the same seed: SplitMix64.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct Rng(u64);
 impl Rng {
     /// The stream of this seed.
     pub fn new(seed: u64) -> Self {
-        // Neighbouring seeds must not begin with neighbouring streams.
+        // Adjacent seeds must not begin with adjacent streams.
         let mut rng = Self(seed ^ 0x6a09_e667_f3bc_c909);
         rng.bits();
         rng
@@ -32,17 +32,17 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
-    /// Whether something that happens `times` in a thousand happens.
+    /// Returns true in `times` of a thousand calls on average.
     pub fn happens(&mut self, times: u32) -> bool {
         self.bits() % 1_000 < u64::from(times)
     }
 
-    /// One of several.
+    /// One of several values.
     pub fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
         if of.is_empty() { None } else { of.get(self.below(of.len())) }
     }
 
-    /// Another stream, decided by this one.
+    /// Another stream, determined by this one.
     pub fn fork(&mut self) -> Self {
         Self::new(self.bits())
     }

@@ -1,4 +1,4 @@
-//! Which bodies run, and what each said when it ended.
+//! The running bodies, and the result of each ended one.
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{Owner, TaskId, WorkerId};
@@ -6,7 +6,7 @@ use offshoot_core::{Owner, TaskId, WorkerId};
 use crate::rng::Rng;
 use crate::violation::{Checked, ensure};
 
-/// Which bodies run, and what each said when it ended.
+/// The running bodies, and the result of each ended one.
 #[derive(Debug, Default)]
 pub struct RunningBodies {
     inside: HashMap<(TaskId, u32), RunningBody>,
@@ -20,68 +20,68 @@ pub struct RunningBodies {
     found: HashMap<(TaskId, u32), BackendFinding>,
 }
 
-/// A body that runs.
+/// A running body.
 #[derive(Clone, Debug)]
 pub struct RunningBody {
-    /// Whose it is.
+    /// The worker that runs it.
     pub worker: Option<WorkerId>,
-    /// What it is in the middle of.
+    /// Its current activity.
     pub doing: BodyActivity,
 }
 
 /// The current activity of a body or an actor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum BodyActivity {
-    /// Something that ends by itself.
+    /// An activity that ends by itself.
     #[default]
     Working,
     /// Hanging until it is asked, or forced, to stop.
     Hanging,
     /// Waiting for these tasks.
     Waiting {
-        /// Which.
+        /// The tasks.
         tasks: Vec<TaskId>,
-        /// Whether one is enough.
+        /// Whether one of them is enough.
         any: bool,
     },
-    /// Waiting for something to read.
+    /// Waiting for a row to read.
     Receiving,
-    /// Waiting for something worth a turn in this inbox.
+    /// Waiting for an event in this inbox that is worth a turn.
     Idling(Owner),
     /// Waiting for an answer.
     Asking,
 }
 
-/// What a body said when it ended.
+/// The result of an ended body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
-    /// A value: its tag.
+    /// A value, by its tag.
     Value(u64),
     /// An error.
     Error,
-    /// That it was asked to stop.
+    /// A cancel that it obeyed.
     Cancelled,
-    /// Nothing: it panicked.
+    /// None: it panicked.
     Panic,
 }
 
-/// What a backend finds of a task whose worker died.
+/// The finding of a backend for a task whose worker died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendFinding {
     /// It ended with this value.
     Value(u64),
     /// It failed.
     Error,
-    /// It cannot be taken up again.
+    /// It cannot be resumed.
     Lost,
-    /// Nothing: its kind's policy decides.
+    /// Nothing: the policy of its kind decides.
     Nothing,
-    /// Nothing, because looking fails.
+    /// Nothing, because the lookup fails.
     Panic,
 }
 
 impl BackendFinding {
-    /// One of them.
+    /// A random finding.
     pub fn draw(rng: &mut Rng) -> Self {
         match rng.below(8) {
             0..=1 => Self::Value(rng.bits()),
@@ -92,7 +92,7 @@ impl BackendFinding {
         }
     }
 
-    /// Whether it is an end.
+    /// Whether the finding is an end.
     pub fn is_end(self) -> bool {
         matches!(self, Self::Value(_) | Self::Error | Self::Lost)
     }
@@ -104,18 +104,18 @@ impl RunningBodies {
         self.inside.get(&(task, epoch))
     }
 
-    /// Those that run, with their epochs.
+    /// The running bodies, with their epochs.
     pub fn running(&self) -> impl Iterator<Item = (&(TaskId, u32), &RunningBody)> {
         self.inside.iter()
     }
 
-    /// What the body of this epoch said.
+    /// The result of the body of this epoch.
     pub fn returned(&self, task: TaskId, epoch: u32) -> Option<&BodyEnd> {
         self.returned.get(&(task, epoch))
     }
 
-    /// A body starts at a worker. One that another worker takes for dead may
-    /// run on there, but never beside another of the same worker.
+    /// Records the start of a body at a worker. A body that another worker takes for dead may
+    /// run on there, but never beside another body of the same worker.
     pub fn enter(&mut self, (task, epoch): (TaskId, u32), at: WorkerId, tag: u64) -> Checked {
         let worker = Some(at);
         let before = (1..epoch)
@@ -136,36 +136,36 @@ impl RunningBodies {
         })
     }
 
-    /// A body begins something else.
+    /// Records the next activity of a body.
     pub fn does(&mut self, task: TaskId, epoch: u32, doing: BodyActivity) {
         if let Some(inside) = self.inside.get_mut(&(task, epoch)) {
             inside.doing = doing;
         }
     }
 
-    /// A body is about to end so.
+    /// Records the result with which a body is about to end.
     pub fn returns(&mut self, task: TaskId, epoch: u32, returned: BodyEnd) {
         self.returned.insert((task, epoch), returned);
     }
 
-    /// A body is gone.
+    /// Records that a body is gone.
     pub fn leave(&mut self, task: TaskId, epoch: u32) {
         self.inside.remove(&(task, epoch));
     }
 
-    /// Every body is gone, with its process.
+    /// Records that every body is gone, with its process.
     pub fn clear(&mut self) {
         self.inside.clear();
     }
 
-    /// A spawn is tried; whatever was said of it before counts no more.
+    /// Records the start of a spawn; an earlier answer to it becomes void.
     pub fn spawning(&mut self, tag: u64) {
         *self.tried.entry(tag).or_default() += 1;
         self.failed.remove(&tag);
     }
 
-    /// A spawn was refused. An attempt that does what one before it did may
-    /// be refused what that one was granted.
+    /// Records a refused spawn. A later attempt may be refused a spawn that an earlier one was
+    /// granted.
     pub fn spawn_failed(&mut self, tag: u64) -> Checked {
         self.failed.insert(tag);
         let again = self.tried.get(&tag).is_some_and(|times| *times > 1);
@@ -181,12 +181,12 @@ impl RunningBodies {
         *self.found.entry((task, epoch)).or_insert(drawn)
     }
 
-    /// What a backend found of an attempt, if it was asked.
+    /// The finding of a backend for an attempt, if it was asked.
     pub fn found(&self, task: TaskId, epoch: u32) -> Option<BackendFinding> {
         self.found.get(&(task, epoch)).copied()
     }
 
-    /// The work of a step begins.
+    /// Records that the work of a step begins.
     pub fn work_begins(&mut self, (task, epoch): (TaskId, u32), key: &str) -> Checked {
         let alone = self.working.insert((task, epoch, key.to_owned()));
         ensure(alone, "S9.6 steps of one key take turns", || {
@@ -194,12 +194,12 @@ impl RunningBodies {
         })
     }
 
-    /// The work of a step is over, or was dropped.
+    /// Records that the work of a step has ended, or was dropped.
     pub fn work_ends(&mut self, (task, epoch): (TaskId, u32), key: &str) {
         self.working.remove(&(task, epoch, key.to_owned()));
     }
 
-    /// A step is computed; how often it was before.
+    /// Records the computation of a step. Returns the number of earlier ones.
     pub fn computes(&mut self, task: TaskId, key: &str) -> u32 {
         let times = self.computed.entry((task, key.to_owned())).or_default();
         *times += 1;

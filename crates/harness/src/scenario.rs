@@ -8,7 +8,7 @@ use offshoot_store::Memory;
 use crate::planted::PlantedBug;
 use crate::rng::Rng;
 
-/// After how many attempts a task that keeps crashing fails.
+/// The number of attempts after which a crashing task fails.
 pub const MAX_ATTEMPTS: u32 = 3;
 
 /// The settings of one simulation.
@@ -16,29 +16,29 @@ pub const MAX_ATTEMPTS: u32 = 3;
 pub struct Scenario {
     /// The bug in its store, if there is one.
     pub bug: Option<PlantedBug>,
-    /// How many tasks there may be.
+    /// The maximum number of tasks.
     pub caps: Caps,
-    /// What goes wrong.
+    /// The odds of faults.
     pub odds: FaultRates,
-    /// How many processes live one after another.
+    /// The number of processes, one after another.
     pub processes: usize,
     /// Whether several workers may hold the store at once.
     pub workers: WorkerCount,
-    /// How many sessions there are.
+    /// The number of sessions.
     pub sessions: usize,
-    /// How many programs use each runtime.
+    /// The number of programs that use each runtime.
     pub hosts: usize,
-    /// The most that a program does.
-    pub deeds: usize,
-    /// How long a cancelled body may take.
+    /// The maximum number of actions of a program.
+    pub actions: usize,
+    /// The time that a cancelled body has to end.
     pub grace: Duration,
-    /// What is kept of what has ended.
+    /// The retention of ended tasks.
     pub keeping: RetentionPolicy,
-    /// How large things may be.
+    /// The size limits.
     pub sizes: Sizes,
 }
 
-/// How many workers hold the store at once.
+/// The number of workers that hold the store at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerCount {
     /// One: every other recorded worker is dead.
@@ -47,32 +47,32 @@ pub enum WorkerCount {
     Two,
 }
 
-/// Who opens beside the first worker of a process.
+/// The worker that opens beside the first one of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecondWorker {
     /// None.
     None,
-    /// Another, at the same time: both recover what is left.
+    /// Another, at the same time: both recover the remaining tasks.
     AtOnce,
     /// Another, after a while: it takes the first for dead while that lives.
     After(Duration),
 }
 
-/// What is kept of what has ended.
+/// The retention of ended tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetentionPolicy {
-    /// All of it, so that everything can be compared at the end.
+    /// Everything is kept, for a full comparison at the end.
     Everything,
-    /// So much.
+    /// This much is kept.
     Some(Retention),
 }
 
-/// How often things go wrong, in a thousand, and how slow they are.
+/// The odds of faults, in a thousand, and the delays of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultRates {
     /// A commit is refused before it writes.
     pub before: u32,
-    /// A commit writes and does not say so.
+    /// A commit writes and reports an unknown outcome.
     pub after: u32,
     /// A commit writes and its answer is lost.
     pub lost: u32,
@@ -87,19 +87,19 @@ pub struct FaultRates {
 }
 
 impl FaultRates {
-    /// Whether nothing goes wrong but that the process dies.
+    /// Whether the only fault is the death of the process.
     pub fn is_reliable(&self) -> bool {
         self.before + self.after + self.lost + self.unread == 0
     }
 
-    /// Nothing goes wrong.
+    /// No fault.
     pub fn calm(pause: usize) -> Self {
         Self { before: 0, after: 0, lost: 0, crash: 0, unread: 0, prompt: 300, pause }
     }
 }
 
 impl Scenario {
-    /// Draws a life.
+    /// Draws a scenario.
     pub fn draw(rng: &mut Rng, bug: Option<PlantedBug>) -> Self {
         let mut caps = Caps { depth: 4, ..Caps::default() };
         let small = |rng: &mut Rng| rng.happens(400).then(|| rng.between(1, 3) as u64);
@@ -129,7 +129,7 @@ impl Scenario {
             workers: if rng.happens(300) { WorkerCount::Two } else { WorkerCount::One },
             sessions: rng.between(1, 2),
             hosts: rng.between(1, 4),
-            deeds: rng.between(3, 12),
+            actions: rng.between(3, 12),
             grace: Duration::from_millis(rng.below(3_000) as u64),
             keeping: RetentionPolicy::draw(rng),
             sizes: match rng.happens(250) {
@@ -139,7 +139,7 @@ impl Scenario {
         }
     }
 
-    /// The disk on which it is lived.
+    /// The disk of the simulation.
     pub fn memory(&self) -> Memory {
         match self.workers {
             WorkerCount::One => Memory::new(),
@@ -147,9 +147,9 @@ impl Scenario {
         }
     }
 
-    /// Who opens beside the first worker of the process of this number. The
-    /// last one is alone: a worker that lives beside another is not told of
-    /// what that does, so only one that is alone must bring everything to rest.
+    /// The worker that opens beside the first one of the process of this number. The last
+    /// process has one worker: a worker beside another does not hear of the other's work, so
+    /// only a single one must bring everything to rest.
     pub fn company(&self, number: usize, rng: &mut Rng) -> SecondWorker {
         if self.workers == WorkerCount::One || number == self.processes {
             return SecondWorker::None;
@@ -176,7 +176,7 @@ impl RetentionPolicy {
         })
     }
 
-    /// What the store is told.
+    /// The retention for the store.
     pub fn retention(self) -> Retention {
         match self {
             Self::Everything => {

@@ -8,21 +8,21 @@ use crate::planted::PlantedBug;
 use crate::simulate::{SimulationFailure, simulate};
 use crate::trace::Trace;
 
-/// What many seeds came to.
+/// The result of many seeds.
 #[derive(Debug)]
 pub struct SeedReport {
-    /// How many were lived.
+    /// The number of seeds run.
     pub seeds: u64,
-    /// What they did.
+    /// The counters of the runs.
     pub figures: Figures,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// The first that failed.
+    /// The first failure.
     pub failed: Option<(u64, SimulationFailure)>,
 }
 
-/// Lives `count` seeds from `first` on, until one fails; that one is lived
-/// again, so that its failure comes with a trace.
+/// Runs `count` seeds from `first` on, until one fails. Runs the failed seed again, so that its
+/// failure comes with a trace.
 pub fn live(first: u64, count: u64, bug: Option<PlantedBug>) -> SeedReport {
     panics::quiet();
     let began = Instant::now();
@@ -40,8 +40,8 @@ pub fn live(first: u64, count: u64, bug: Option<PlantedBug>) -> SeedReport {
     SeedReport { seeds: count, figures, took: began.elapsed(), failed: None }
 }
 
-/// Lives `count` seeds and goes on after failures: how many broke each
-/// promise, and the first that did.
+/// Runs `count` seeds and goes on after failures. Returns the number of failures for each
+/// promise, and the first failure.
 pub fn survey(first: u64, count: u64, bug: Option<PlantedBug>) -> Vec<(&'static str, u64, u64)> {
     panics::quiet();
     let mut broken: Vec<(&'static str, u64, u64)> = Vec::new();

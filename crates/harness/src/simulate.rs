@@ -1,4 +1,4 @@
-//! One seed: a life of several processes on one disk.
+//! One seed: a run of several processes on one disk.
 
 use std::sync::Arc;
 
@@ -21,25 +21,25 @@ use crate::violation::{Checked, Violation};
 use crate::worker::SimulatedWorker;
 use crate::worker_context::WorkerContext;
 
-/// What a seed came to.
+/// The result of a seed.
 #[derive(Debug)]
 pub struct SimulationOutcome {
-    /// What it did.
+    /// The counters.
     pub figures: Figures,
-    /// What went wrong, and how it came to that.
+    /// The failure with its trace.
     pub failure: Option<SimulationFailure>,
 }
 
-/// What went wrong.
+/// A failure.
 #[derive(Debug)]
 pub struct SimulationFailure {
-    /// The promise that was not kept.
+    /// The broken promise.
     pub violation: Violation,
-    /// The last things that happened, if they were traced.
+    /// The last events, if they were traced.
     pub trace: Vec<String>,
 }
 
-/// Lives one seed. The same seed and bug give the same life.
+/// Runs one seed. The same seed and bug give the same run.
 pub fn simulate(seed: u64, bug: Option<PlantedBug>, trace: Trace) -> SimulationOutcome {
     let mut rng = Rng::new(seed);
     let plan = Arc::new(Scenario::draw(&mut rng, bug));
@@ -84,8 +84,7 @@ impl Simulation {
             }
             epoch = process.end(&mut self.rng, stopped);
         }
-        // A life that ends in a crash is followed by one process more, which
-        // finishes in peace.
+        // After a crash of the last process, one more process finishes without faults.
         if self.model.lock().shadow.is_unfinished() {
             let mut process = self.process(SecondWorker::None, epoch);
             process.keep_alive();

@@ -1,33 +1,33 @@
 //! The scripts that simulated tasks follow.
 //!
-//! A script is the input of its task, so every attempt follows the same one and
-//! must not repeat a committed step.
+//! A script is the input of its task, so every attempt follows the same one and must not repeat
+//! a committed step.
 
 use offshoot_core::Wake;
 use serde::{Deserialize, Serialize};
 
 use crate::rng::Rng;
 
-/// How many runs there are.
+/// The number of runs.
 pub const RUNS: usize = 3;
 
 /// The operations of a task, and its end.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TaskScript {
-    /// Its number: no other script has it.
+    /// Its number, which is unique.
     pub tag: u64,
-    /// What it does, in order.
-    pub deeds: Vec<ScriptStep>,
-    /// How it ends.
+    /// Its operations, in order.
+    pub steps: Vec<ScriptStep>,
+    /// Its end.
     pub end: ScriptEnd,
 }
 
-/// One thing a task does.
+/// One operation of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ScriptStep {
-    /// Lets others go first.
+    /// Yields.
     Pause(u8),
-    /// Sleeps, with nothing stored.
+    /// Sleeps without a stored timer.
     Nap(u16),
     /// Sleeps by a stored timer.
     Sleep(u16),
@@ -43,9 +43,9 @@ pub enum ScriptStep {
     TellAll(ScriptMessage),
     /// Reads its inbox.
     Read(ReadMode),
-    /// Waits for something to read.
+    /// Waits for a row to read.
     Receive,
-    /// Waits for something worth a turn.
+    /// Waits for an event that is worth a turn.
     Idle,
     /// Takes a step.
     Step,
@@ -55,13 +55,13 @@ pub enum ScriptStep {
     Together,
     /// Asks its owner.
     Ask,
-    /// Reports.
+    /// Reports progress.
     Report,
     /// Cancels one of its children.
     CancelChild,
 }
 
-/// A message to be sent.
+/// A message to send.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct ScriptMessage {
     /// Its text: one of two.
@@ -71,13 +71,13 @@ pub struct ScriptMessage {
 }
 
 impl ScriptMessage {
-    /// A letter, whose key others may have used for something else.
+    /// A letter whose key may belong to another message already.
     pub fn draw(rng: &mut Rng) -> Self {
         let key = rng.happens(500).then(|| rng.below(3) as u8);
         Self { text: rng.below(2) as u8, key }
     }
 
-    /// What it says.
+    /// Its text.
     pub fn text(self) -> &'static str {
         if self.text == 0 { "left" } else { "right" }
     }
@@ -88,29 +88,29 @@ impl ScriptMessage {
     }
 }
 
-/// How long a wait lasts.
+/// The patience of a wait.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum WaitLimit {
-    /// As long as it takes.
+    /// Unlimited.
     Endless,
-    /// So many milliseconds.
+    /// This many milliseconds.
     Limited(u16),
-    /// It is dropped after so many polls.
+    /// The wait is dropped after this many polls.
     Fickle(u8),
 }
 
-/// What a reader does with what it has read.
+/// The action of a reader after a read.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum ReadMode {
-    /// Nothing.
+    /// None.
     Look,
-    /// Acknowledges it.
+    /// Acknowledges the rows.
     Ack,
-    /// Appends it to its history.
+    /// Appends the rows to its history.
     Append,
 }
 
-/// How a task ends.
+/// The end of a task.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum ScriptEnd {
     /// With a value.
@@ -119,18 +119,18 @@ pub enum ScriptEnd {
     Error,
     /// With a panic.
     Panic,
-    /// When it is asked to, and says so.
+    /// On a cancel, as cancelled.
     Obey,
-    /// When it is asked to, with a value.
+    /// On a cancel, with a value.
     Late,
-    /// When it is forced to.
+    /// When it is forced.
     Never,
 }
 
-/// A task to be spawned.
+/// A task to spawn.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SpawnPlan {
-    /// What executes it.
+    /// Its kind.
     pub kind: SimulatedKind,
     /// Its name, if it has one.
     pub name: Option<String>,
@@ -140,32 +140,32 @@ pub struct SpawnPlan {
     pub run: Option<u8>,
     /// Whether it outlives its parent.
     pub detached: bool,
-    /// How long it may run, in milliseconds.
+    /// Its time limit, in milliseconds.
     pub timeout: Option<u16>,
-    /// What of it wakes its owner.
+    /// The events that wake its owner.
     pub wake: Wake,
     /// Whether it gets a message with its spawn.
     pub message: bool,
-    /// Whether the spawn is dropped after so many polls.
+    /// The number of polls after which the spawn is dropped, if it is.
     pub fickle: Option<u8>,
-    /// What it does.
+    /// Its script.
     pub script: TaskScript,
 }
 
-/// What executes a task, and what becomes of it when its worker dies.
+/// The kind of a task, with its recovery after the death of its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SimulatedKind {
     /// A closure.
     Ephemeral,
-    /// A kind that goes on.
+    /// A kind that resumes.
     Resumable,
-    /// A kind that starts again.
+    /// A kind that restarts.
     Idempotent,
     /// A kind that is lost.
     Lossy,
-    /// A kind that starts again and reads no messages.
+    /// A kind that restarts and reads no messages.
     Deaf,
-    /// A kind that is executed somewhere else.
+    /// A kind that is executed elsewhere.
     RemoteBackend,
 }
 
@@ -174,24 +174,24 @@ pub enum SimulatedKind {
 pub struct ScriptGenerator {
     rng: Rng,
     tags: u64,
-    /// How likely a script waits for something that only others bring.
+    /// The odds that a script waits for an event that only others cause.
     patient: u32,
 }
 
 impl ScriptGenerator {
-    /// An author who draws from `rng`.
+    /// An author with choices from `rng`.
     pub fn new(mut rng: Rng) -> Self {
         let patient = *rng.pick(&[0, 60, 200]).unwrap_or(&0);
         Self { rng, tags: 0, patient }
     }
 
-    /// An author whose tags are not those of `before` others.
+    /// An author whose tags differ from those of `before` others.
     pub fn resume(rng: Rng, before: u64) -> Self {
         let author = Self::new(rng);
         Self { tags: before << 32, ..author }
     }
 
-    /// A task to be spawned at this depth.
+    /// A task to spawn at this depth.
     pub fn plan(&mut self, depth: u32) -> SpawnPlan {
         let rng = &mut self.rng;
         let kind = match rng.below(20) {
@@ -205,7 +205,7 @@ impl ScriptGenerator {
         let name = rng.happens(350).then(|| format!("n{}", rng.below(3)));
         let key = match depth {
             0 => rng.happens(250).then(|| format!("k{}", rng.below(3))),
-            // A body that is resumed finds the child again.
+            // A resumed body finds the child again.
             _ => rng.happens(700).then(|| format!("c{}", rng.bits())),
         };
         let run = rng.happens(250).then(|| rng.below(RUNS) as u8);
@@ -234,7 +234,7 @@ impl ScriptGenerator {
         self.tags += 1;
         let tag = self.tags;
         let most = if depth == 0 { 6 } else { 4 };
-        let deeds = (0..self.rng.below(most + 1)).map(|_| self.deed(depth)).collect();
+        let steps = (0..self.rng.below(most + 1)).map(|_| self.step(depth)).collect();
         let end = match self.rng.below(20) {
             0..=12 => ScriptEnd::Value,
             13..=14 => ScriptEnd::Error,
@@ -244,10 +244,10 @@ impl ScriptGenerator {
             19 if self.rng.happens(self.patient * 3) => ScriptEnd::Never,
             _ => ScriptEnd::Value,
         };
-        TaskScript { tag, deeds, end }
+        TaskScript { tag, steps, end }
     }
 
-    fn deed(&mut self, depth: u32) -> ScriptStep {
+    fn step(&mut self, depth: u32) -> ScriptStep {
         let patient = self.rng.happens(self.patient);
         match self.rng.below(30) {
             0..=1 => ScriptStep::Pause(self.rng.between(1, 4) as u8),
@@ -274,7 +274,7 @@ impl ScriptGenerator {
         }
     }
 
-    /// How long to wait.
+    /// The patience of a wait.
     pub fn patience(&mut self) -> WaitLimit {
         match self.rng.below(4) {
             0 => WaitLimit::Limited(self.rng.below(3_000) as u16),
@@ -283,7 +283,7 @@ impl ScriptGenerator {
         }
     }
 
-    /// What to do with what is read.
+    /// The action after a read.
     pub fn reading(&mut self) -> ReadMode {
         match self.rng.below(4) {
             0 => ReadMode::Look,

@@ -1,16 +1,16 @@
-//! What happened, to be read after a failure.
+//! The trace of events, for the report of a failure.
 
 use std::collections::VecDeque;
 
-/// The last events. They are recorded only for a trace that will be read: a
-/// failing seed is run again with its trace on.
+/// The last events. They are recorded only for a trace that will be read: a failing seed is run
+/// again with its trace on.
 #[derive(Debug, Default)]
 pub struct Trace {
     lines: Option<VecDeque<String>>,
     count: u64,
 }
 
-/// How many lines are kept.
+/// The number of lines that are kept.
 const KEPT: usize = 4_000;
 
 impl Trace {
@@ -35,8 +35,7 @@ impl Trace {
     }
 }
 
-/// A text with its ids cut to their last digits, which tell them apart well
-/// enough for a reader.
+/// A text with its ids cut to their last digits, which are distinct enough for a reader.
 pub fn short(text: &str) -> String {
     const LENGTH: usize = 36;
     let is_id = |part: &[u8]| {

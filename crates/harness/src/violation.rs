@@ -1,13 +1,13 @@
-//! A promise that was not kept.
+//! A broken promise.
 
 use std::fmt;
 
-/// A promise that was not kept: which, and how it shows.
+/// A broken promise, and its evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     /// The promise, in the words of the semantics.
     pub invariant: &'static str,
-    /// How it shows.
+    /// The evidence.
     pub detail: String,
 }
 
@@ -24,10 +24,10 @@ impl fmt::Display for Violation {
     }
 }
 
-/// What a check says.
+/// The result of a check.
 pub type Checked = Result<(), Violation>;
 
-/// Passes if `holds`; else says how it does not.
+/// Passes if `holds`; otherwise fails with the detail.
 pub fn ensure(holds: bool, invariant: &'static str, detail: impl FnOnce() -> String) -> Checked {
     if holds { Ok(()) } else { Err(Violation::new(invariant, detail())) }
 }

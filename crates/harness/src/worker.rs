@@ -17,12 +17,12 @@ use crate::workload::body::register;
 use crate::workload::host::HostContext;
 use crate::workload::{delivering, following, host, looking};
 
-/// One worker. Clones are the same one.
+/// One worker. Clones are the same worker.
 #[derive(Clone, Debug)]
 pub struct SimulatedWorker {
     /// Its store.
     pub disk: SimulatedDisk,
-    /// What its actors and bodies share.
+    /// The state that its actors and bodies share.
     pub world: Arc<WorkerContext>,
     stage: Arc<Mutex<Stage>>,
     plan: Arc<Scenario>,
@@ -50,11 +50,11 @@ impl SimulatedWorker {
         matches!(*self.stage.lock(), Stage::Open(_))
     }
 
-    /// Takes its runtime away, to close it or to drop it. It gets no other.
+    /// Takes its runtime away, to close it or to drop it. The worker gets no other.
     pub fn take(&self) -> Option<Runtime> {
         match std::mem::replace(&mut *self.stage.lock(), Stage::Over) {
-            // One who opens a session at this moment has it, too: then it is
-            // dropped when that is done.
+            // An actor that opens a session at this moment has the runtime, too, and drops it
+            // afterwards.
             Stage::Open(runtime) => Arc::into_inner(runtime),
             Stage::Ahead | Stage::Over => None,
         }
@@ -99,7 +99,7 @@ impl SimulatedWorker {
             }
         }
         let mut stage = self.stage.lock();
-        // It may have been let go before it came to be.
+        // The worker may have been released before it was open.
         if matches!(*stage, Stage::Ahead) {
             let runtime = Arc::new(runtime);
             *self.world.runtime.lock() = Arc::downgrade(&runtime);
@@ -124,8 +124,8 @@ impl SimulatedWorker {
             let Some(session) = sessions.get(which).cloned() else { continue };
             let at = HostContext { session, number: which };
             let actor = self.actor(BodyActivity::Working);
-            let deeds = sim.draw(|rng| rng.between(1, self.plan.deeds));
-            sim.go(host::run(world.clone(), at, actor, deeds));
+            let actions = sim.draw(|rng| rng.between(1, self.plan.actions));
+            sim.go(host::run(world.clone(), at, actor, actions));
         }
     }
 
@@ -135,7 +135,7 @@ impl SimulatedWorker {
         actors.len() - 1
     }
 
-    /// Drops the runtime and all that holds its engine.
+    /// Drops the runtime and every reference to its engine.
     pub fn dismiss(&self) {
         self.world.forget();
         drop(self.take());

@@ -20,29 +20,29 @@ use crate::task_script::{RUNS, ScriptGenerator, SimulatedKind, TaskScript};
 pub struct WorkerContext {
     /// The executor's world.
     pub sim: Sim,
-    /// What must be true.
+    /// The model.
     pub model: SharedModel,
     /// The worker's store.
     pub disk: SimulatedDisk,
-    /// Which worker of its process it is, counted from zero.
+    /// The number of the worker in its process, counted from zero.
     pub lane: usize,
-    /// Who writes the scripts.
+    /// The author of the scripts.
     pub author: Mutex<ScriptGenerator>,
-    /// The tasks that its actors know. Emptied when the worker ends, because
-    /// they hold the engine.
+    /// The tasks that its actors know. Emptied when the worker ends, because they hold the
+    /// engine.
     pub known: Mutex<Vec<TaskRef>>,
     /// Its sessions, by their numbers. Emptied, too.
     pub sessions: Mutex<Vec<Session>>,
-    /// Who listens to which session.
+    /// The listener of each session.
     pub listening: Mutex<Vec<(SessionId, SessionListener)>>,
     /// Its runtime, as long as it is open.
     pub runtime: Mutex<Weak<Runtime>>,
-    /// What each actor is in the middle of; `None` once it is done.
+    /// The current activity of each actor; `None` once it is done.
     pub actors: Mutex<Vec<Option<BodyActivity>>>,
 }
 
 impl WorkerContext {
-    /// The world of a new worker.
+    /// The state of a new worker.
     pub fn new(disk: SimulatedDisk, lane: usize, author: ScriptGenerator) -> Arc<Self> {
         Arc::new(Self {
             sim: disk.sim().clone(),
@@ -68,11 +68,11 @@ impl WorkerContext {
             SimulatedKind::Deaf => kinds::DEAF,
             SimulatedKind::RemoteBackend => kinds::REMOTE,
         };
-        // A script is plain data, and plain data can be written.
+        // A script is plain data, so its encoding succeeds.
         Some(TaskRequest::new(name, offshoot_core::Payload::encode(script).ok()?))
     }
 
-    /// Looks at the model.
+    /// Locks the model.
     pub fn model<T>(&self, look: impl FnOnce(&mut RuntimeModel) -> T) -> T {
         look(&mut self.model.lock())
     }
@@ -82,19 +82,19 @@ impl WorkerContext {
         self.sim.draw(draw)
     }
 
-    /// One of the tasks that actors know.
+    /// A random known task.
     pub fn any_known(&self) -> Option<TaskRef> {
         let known = self.known.lock();
         let at = self.draw(|rng| rng.below(known.len()));
         known.get(at).cloned()
     }
 
-    /// The task of this id, if actors know it.
+    /// The known task of this id.
     pub fn known(&self, id: TaskId) -> Option<TaskRef> {
         self.known.lock().iter().find(|task| task.id() == id).cloned()
     }
 
-    /// One of the runs that tasks are spawned in.
+    /// A random run for spawns.
     pub fn any_run(&self) -> RunId {
         run(self.draw(|rng| rng.below(RUNS)) as u8)
     }
@@ -104,13 +104,13 @@ impl WorkerContext {
         self.known.lock().push(task);
     }
 
-    /// Lets go of everything that holds the engine.
+    /// Drops every reference to the engine.
     pub fn forget(&self) {
         self.known.lock().clear();
         self.sessions.lock().clear();
     }
 
-    /// Listens until `ended`, unless another of its sort does.
+    /// Listens until `ended`, unless another listener of its sort does.
     pub async fn listen(&self, to: (SessionId, SessionListener), ended: impl Future<Output = ()>) {
         if self.listening.lock().contains(&to) {
             return;
@@ -135,7 +135,7 @@ impl WorkerContext {
         Ok(session)
     }
 
-    /// Notes what an actor is in the middle of.
+    /// Records the current activity of an actor.
     pub fn does(&self, actor: usize, doing: Option<BodyActivity>) {
         if let Some(slot) = self.actors.lock().get_mut(actor) {
             *slot = doing;
@@ -143,7 +143,7 @@ impl WorkerContext {
     }
 }
 
-/// What the session of this number is called.
+/// The name of the session of this number.
 pub fn session_name(number: usize) -> String {
     format!("session-{number}")
 }
@@ -178,17 +178,17 @@ pub fn notice(context: &WorkerContext, text: &str) -> Block {
 pub mod kinds {
     /// Resumes after a crash.
     pub const RESUMABLE: &str = "resumable";
-    /// Starts again after a crash.
+    /// Restarts after a crash.
     pub const IDEMPOTENT: &str = "idempotent";
     /// Is lost after a crash.
     pub const LOSSY: &str = "lossy";
-    /// Starts again after a crash, and reads no messages.
+    /// Restarts after a crash, and reads no messages.
     pub const DEAF: &str = "deaf";
     /// Is executed by a backend.
     pub const REMOTE: &str = "remote";
 }
 
-/// So many milliseconds.
+/// This many milliseconds.
 pub fn millis(millis: u16) -> Duration {
     Duration::from_millis(u64::from(millis))
 }

@@ -1,6 +1,5 @@
-//! The programs that use the simulated runtime: hosts, their actors, and the
-//! bodies of their tasks. Each acts at random and compares every acknowledgement
-//! with the model.
+//! The programs that use the simulated runtime: hosts, their actors, and the bodies of their
+//! tasks. Each acts at random and compares every acknowledgement with the model.
 
 pub mod body;
 pub mod cancelling;

@@ -1,15 +1,14 @@
-//! Agents that are killed lose nothing and repeat nothing; the harness finds
-//! what is planted, and finds nothing where nothing is.
+//! Killed agents lose nothing and repeat nothing. The harness finds every planted bug, and
+//! reports nothing without one.
 
-// Helpers of tests are no tests to clippy; a panic is how they say no.
+// Clippy does not see the helpers of tests as tests; a panic is their way to fail.
 #![allow(clippy::expect_used)]
 
 use offshoot_harness::agents::report::SweepReport;
 use offshoot_harness::agents::sweep::{self, KillSweep};
 use offshoot_harness::planted::PlantedBug;
 
-/// Of how many commits one is tried where all is well; the stage `agents` tries
-/// all of them.
+/// The sampling of commits in a run without a bug; the stage `agents` tries all of them.
 const SOME: usize = 16;
 
 fn sweep(bug: Option<PlantedBug>, every: usize) -> SweepReport {
@@ -18,7 +17,7 @@ fn sweep(bug: Option<PlantedBug>, every: usize) -> SweepReport {
     toll.expect("the harness works")
 }
 
-/// What is broken if this is planted.
+/// The promise that this bug breaks.
 fn found(bug: PlantedBug) -> &'static str {
     let (violation, _) = sweep(Some(bug), 1).broken.expect("the bug is found");
     violation.invariant
@@ -38,7 +37,7 @@ fn killing_agents_finds_an_acknowledgement_before_the_append() {
 }
 
 #[test]
-fn killing_agents_finds_a_lasting_call_that_is_not_said_to_have_started() {
+fn killing_agents_finds_a_lasting_call_without_a_stored_start() {
     let broken = found(PlantedBug::StartedDropped);
     assert_eq!(broken, "S9.3 a lasting tool never runs twice");
 }

@@ -1,6 +1,6 @@
-//! The harness finds what is planted, and finds nothing where nothing is.
+//! The harness finds every planted bug, and reports nothing without one.
 
-// Helpers of tests are no tests to clippy; a panic is how they say no.
+// Clippy does not see the helpers of tests as tests; a panic is their way to fail.
 #![allow(clippy::expect_used)]
 
 use offshoot_harness::crash::parent;
@@ -9,7 +9,7 @@ use offshoot_harness::seeds;
 use offshoot_harness::simulate::simulate;
 use offshoot_harness::trace::Trace;
 
-/// Far more than it takes.
+/// Far more than necessary.
 const SEEDS: u64 = 2_000;
 const KILLS: u64 = 200;
 

@@ -1,6 +1,6 @@
-//! What goes wrong in a process explains itself.
+//! The report of a failure in a process explains the failure.
 
-// Helpers of tests are no tests to clippy; a panic is how they say no.
+// Clippy does not see the helpers of tests as tests; a panic is their way to fail.
 #![allow(clippy::expect_used)]
 
 use std::fs::{self, Permissions};
@@ -12,7 +12,7 @@ use offshoot_harness::crash::{parent, stuck};
 use offshoot_runtime::{BodyError, Context, Kind, Runtime, TaskRequest};
 use offshoot_store::{Memory, Store};
 
-/// Dies like the others, and does not bring anything to its end.
+/// Dies like the others, and ends no task.
 const PROGRAM: &str = r#"#!/bin/sh
 case "$*" in
 *--finish*) echo "the child failed: it is tired" >&2; exit 1 ;;
@@ -21,7 +21,7 @@ esac
 "#;
 
 #[test]
-fn what_keeps_the_last_process_from_ending_everything_is_told() {
+fn the_report_names_the_obstacle_of_the_last_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join("program");
     fs::write(&program, PROGRAM).expect("the program is written");
@@ -34,7 +34,7 @@ fn what_keeps_the_last_process_from_ending_everything_is_told() {
 }
 
 #[tokio::test]
-async fn a_task_that_does_not_end_is_told_with_what_became_of_it() {
+async fn a_task_that_does_not_end_is_reported_with_its_history() {
     let store: Arc<dyn Store> = Arc::new(Memory::new());
     let kind: Kind<(), ()> = Kind::new("asker", |cx: Context, ()| async move {
         cx.ask("which?").await?;

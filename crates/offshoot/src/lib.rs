@@ -76,7 +76,7 @@ pub use offshoot_tools as tools;
 pub use offshoot_core::{
     Activity, ActivityKind, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached,
     Capabilities, Caps, Ceiling, Change, Cursor, DeliveryMode, Event, Failure, FailureKind,
-    Lineage, Message, MessageId, MessageState, Name, NameError, Outcome, Owner, Payload,
+    InboxMessage, Lineage, MessageId, MessageState, Name, NameError, Outcome, Owner, Payload,
     PayloadError, Phase, Progress, Question, QuestionKind, Receipt, Recovery, Resolution,
     Retention, Row, RowBody, RowId, RunId, SessionBusy, SessionId, Sizes, Space, SpawnOrigin, Spec,
     Stamp, Task, TaskCounts, TaskId, TaskState, TooLarge, Visibility, WaitingOn, Wake, digest,

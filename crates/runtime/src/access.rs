@@ -11,10 +11,10 @@ use crate::engine::Engine;
 use crate::engine::handle::{TaskRef, Viewer};
 use crate::error::Error;
 
-/// How many handles are compared for a suggestion.
+/// The number of handles compared for a suggestion.
 const SUGGESTIONS: usize = 256;
 
-/// How many tasks of one name are read at a time.
+/// The number of tasks of one name read at a time.
 const NAMESAKES: usize = 4_096;
 
 /// The task, if the viewer may touch it; otherwise [`Error::NotFound`] or

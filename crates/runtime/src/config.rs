@@ -29,10 +29,10 @@ impl Default for RuntimeConfig {
     }
 }
 
-/// How often a task whose worker dies is attempted again.
+/// The policy for new attempts at a task whose worker died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RestartPolicy {
-    /// How many attempts may crash before the task fails.
+    /// The number of crashed attempts after which the task fails.
     pub max_attempts: u32,
     /// The delay of the second attempt. Each further one is delayed twice as long.
     pub back_off: Duration,

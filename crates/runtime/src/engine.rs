@@ -47,7 +47,7 @@ const CLOSED: u8 = 2;
 /// The kind of closures, which is reserved.
 pub(crate) const CLOSURE_KIND: &str = "function";
 
-/// How many times a decision is made again while its record keeps changing.
+/// The number of times a decision is repeated while its record keeps changing.
 pub(crate) const MAX_DECISIONS: usize = 64;
 
 /// The state that all handles and bodies of one runtime share.
@@ -198,7 +198,7 @@ impl Engine {
     }
 }
 
-/// The seat whose slots a task takes.
+/// The key of the slots that a task takes.
 pub(crate) fn seat(spec: &Spec) -> SlotKey {
     SlotKey { session: spec.lineage.session, owner: spec.owner() }
 }

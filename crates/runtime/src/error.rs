@@ -111,7 +111,7 @@ pub enum Error {
     Full {
         /// The owner of the inbox.
         owner: Owner,
-        /// How many unread messages it holds.
+        /// The number of unread messages in it.
         limit: usize,
     },
     /// The task's kind lacks a capability.
@@ -128,7 +128,7 @@ pub enum Error {
     Lacks {
         /// The task.
         id: TaskId,
-        /// What this process lacks.
+        /// The missing requirement.
         what: String,
     },
     /// The kind is not registered here.

@@ -18,7 +18,7 @@ mod signal;
 // The shared base: store, live tasks and sessions, slots, backends, commits.
 mod engine;
 
-// What a task needs on its way: access checks, reports, waits without a slot.
+// The services of a running task: access checks, reports, waits without a slot.
 mod access;
 mod report;
 mod suspend;
@@ -47,7 +47,7 @@ mod history;
 mod inspect;
 mod step;
 
-// What an earlier process left unfinished.
+// The unfinished tasks of an earlier process.
 mod recover;
 
 // The operations of the handles on a task.

@@ -22,10 +22,10 @@ use crate::panic;
 use crate::removal;
 use crate::settle::{self, BodyEnd};
 
-/// How many tasks are recovered concurrently.
+/// The number of tasks recovered concurrently.
 const BATCH: usize = 512;
 
-/// How far recovery has come. It is kept when a write fails, because the tasks
+/// The progress of recovery. It is kept when a write fails, because the tasks
 /// recovered so far look like this process's own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RecoveryScan {
@@ -278,7 +278,7 @@ async fn enqueue(
     Ok(())
 }
 
-/// What the backend knows of a task. One that panics knows nothing.
+/// The finding of the backend about a task. A backend that panics finds nothing.
 async fn reconcile(backend: &dyn Backend, task: &Task) -> ReconcileResult {
     let found = AssertUnwindSafe(async { backend.reconcile(task).await });
     found.catch_unwind().await.unwrap_or_else(|_| {

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Change, Session as SessionRecord, SessionId};
+use offshoot_core::{Change, SessionId, SessionRecord};
 use offshoot_store::{Batch, CommitError, Conflict, Guard, StoreError, Write};
 use tokio::sync::oneshot;
 
@@ -17,10 +17,10 @@ use crate::engine::live_session::LiveSession;
 use crate::engine::{Engine, MAX_DECISIONS};
 use crate::error::Error;
 
-/// How many things are deleted at a time.
+/// The number of things deleted at a time.
 const BATCH: usize = 512;
 
-/// How many tries on a full disk are made before the caller gets the error.
+/// The number of tries on a full disk before the caller gets the error.
 const FULL_TRIES: u32 = 4;
 
 /// Removes a session. It goes on to its end even if the caller drops this

@@ -7,8 +7,7 @@ use std::time::Duration;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Caps, Name, Retention, RunId, Session as SessionRecord, SessionId, Sizes, Space, Task,
-    TaskCounts, TaskId,
+    Caps, Name, Retention, RunId, SessionId, SessionRecord, Sizes, Space, Task, TaskCounts, TaskId,
 };
 use offshoot_store::{
     Batch, CommitError, Conflict, OpenStore, Page, PageCursor, Store, StoreClaim, TaskScope, Write,
@@ -33,10 +32,10 @@ use crate::removal;
 use crate::session::{self, Session};
 use crate::wait::WaitMany;
 
-/// How often expired tasks and events are deleted.
+/// The interval at which expired tasks and events are deleted.
 const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
-/// How many are deleted at a time.
+/// The number of deletions at a time.
 const EXPIRY_BATCH: usize = 1_000;
 
 /// A runtime that executes tasks, opened on a store.
@@ -73,7 +72,7 @@ pub struct Runtime {
     _executor: ExecutorGuard,
 }
 
-/// Who closes the store.
+/// The party that closes the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StoreOwner {
     /// The runtime, which opened it.

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caller, Cursor, MessageState, Owner, Receipt, RunId, Session as SessionRecord,
-    SessionId, TaskCounts, TaskId, Visibility,
+    Block, Caller, Cursor, MessageState, Owner, Receipt, RunId, SessionId, SessionRecord,
+    TaskCounts, TaskId, Visibility,
 };
 use offshoot_store::{PendingRow, TaskScope};
 use serde::Serialize;
@@ -119,7 +119,7 @@ impl Session {
         Ok(self.engine.store.unread(Owner::Session(self.id), most).await?)
     }
 
-    /// How many tasks of the session there are, at any depth, by phase.
+    /// The number of tasks of the session, at any depth, by phase.
     pub async fn counts(&self) -> Result<TaskCounts, Error> {
         self.check()?;
         Ok(self.engine.store.counts_within(Some(self.id)).await?)

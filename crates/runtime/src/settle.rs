@@ -27,7 +27,7 @@ use crate::engine::live_task::{Eviction, LiveTask};
 use crate::error::Error;
 use crate::report;
 
-/// How the execution of a task ended.
+/// The end of the execution of a task.
 #[derive(Debug)]
 pub(crate) enum BodyEnd {
     Returned(BodyResult),

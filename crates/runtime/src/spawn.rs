@@ -12,7 +12,7 @@ use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use offshoot_core::{
-    Capabilities, DeliveryMode, Message, MessageId, Name, Payload, Recovery, RunId, Tie,
+    Capabilities, DeliveryMode, InboxMessage, MessageId, Name, Payload, Recovery, RunId, Tie,
     Visibility, Wake,
 };
 use tokio::sync::oneshot;
@@ -165,7 +165,7 @@ impl<B> SpawnBuilder<B> {
     /// Adds a first message, committed together with the task.
     pub fn message(mut self, text: &str) -> Self {
         let at = self.engine.now();
-        self.options.first_message = Some(Arc::new(Message {
+        self.options.first_message = Some(Arc::new(InboxMessage {
             id: MessageId::mint(at, self.engine.world.random()),
             from: self.options.source.viewer.caller,
             text: text.into(),

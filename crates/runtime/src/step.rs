@@ -33,7 +33,7 @@ pub struct StepRequest<F> {
     repeat: StepRepeat,
 }
 
-/// What happens to a step that began earlier and did not commit.
+/// The treatment of a step that began earlier and did not commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StepRepeat {
     /// It is done again.

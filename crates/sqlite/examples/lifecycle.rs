@@ -1,4 +1,4 @@
-//! What a lifecycle costs: spawn, settle with a result row, acknowledge, each
+//! The cost of a lifecycle: spawn, settle with a result row, acknowledge, each
 //! answered after its fsync.
 //!
 //! ```text
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use offshoot_core::{
-    Caps, Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, Session, SessionId,
+    Caps, Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, SessionId, SessionRecord,
     Space, Stamp, Task, TaskId, WorkerId, decide,
 };
 use offshoot_sqlite::{DataDir, Sqlite};
@@ -23,10 +23,10 @@ use offshoot_store::{Ack, Batch, EndWrite, OpenStore, SpawnWrite, Store, Strictn
 
 type Outcomes<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// Where ids and moments come from.
+/// The source of ids and times.
 struct Source {
     drawn: AtomicU64,
-    session: Session,
+    session: SessionRecord,
     worker: WorkerId,
     caps: Arc<Caps>,
 }
@@ -38,7 +38,7 @@ impl Source {
         let name = Name::numbered("session", now.as_micros().unsigned_abs());
         Self {
             drawn: AtomicU64::new(now.as_micros().unsigned_abs()),
-            session: Session::new(id, Space::default(), name, now),
+            session: SessionRecord::new(id, Space::default(), name, now),
             worker: WorkerId::mint(now, 7),
             caps: Arc::new(Caps::default()),
         }

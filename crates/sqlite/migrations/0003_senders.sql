@@ -1,6 +1,6 @@
--- A key is its sender's own, and the gist tells whether a repeated send says
--- the same. Keys from before are kept as they were, without either: anybody's,
--- for whatever they say.
+-- A key belongs to one sender, and the gist tells whether a repeated send has
+-- the same text. Older keys are kept without either: they match every sender
+-- and every text.
 CREATE TABLE keys (
     owner BLOB NOT NULL,
     -- Empty if it is not known.

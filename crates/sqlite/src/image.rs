@@ -12,7 +12,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use offshoot_core::{Event, IdHash, Name, Owner, Row, Session, SessionId, Space, Task, TaskId};
+use offshoot_core::{
+    Event, IdHash, Name, Owner, Row, SessionId, SessionRecord, Space, Task, TaskId,
+};
 use offshoot_store::{Page, PageCursor, PendingRow, RemovalKind, TaskIndex};
 use tokio::sync::Notify;
 
@@ -39,7 +41,7 @@ pub(crate) struct StoreImage {
 /// The data of one session.
 #[derive(Debug)]
 pub(crate) struct ImageSession {
-    pub(crate) session: Session,
+    pub(crate) session: SessionRecord,
     pub(crate) number: i64,
     /// The ordinal in the list of sessions.
     ordinal: u64,
@@ -63,8 +65,8 @@ pub(crate) struct UnreadCounts {
 /// A change of the image, part of a committed batch.
 #[derive(Debug)]
 pub(crate) enum ImageChange {
-    OpenSession { session: Session, number: i64, ordinal: u64 },
-    PutSession(Session),
+    OpenSession { session: SessionRecord, number: i64, ordinal: u64 },
+    PutSession(SessionRecord),
     Spawn { task: Task, ordinal: u64 },
     Put(Task),
     Event(Event),
@@ -113,7 +115,13 @@ impl StoreImage {
     }
 
     /// Adds a session.
-    pub(crate) fn open(&mut self, session: Session, number: i64, ordinal: u64, forgotten: u64) {
+    pub(crate) fn open(
+        &mut self,
+        session: SessionRecord,
+        number: i64,
+        ordinal: u64,
+        forgotten: u64,
+    ) {
         let id = session.id;
         self.names.insert((session.space.clone(), session.name.key().into()), id);
         self.order.insert(ordinal, id);
@@ -170,16 +178,16 @@ impl StoreImage {
         Some(entry)
     }
 
-    pub(crate) fn session(&self, id: SessionId) -> Option<&Session> {
+    pub(crate) fn session(&self, id: SessionId) -> Option<&SessionRecord> {
         self.entries.get(&id).map(|entry| &entry.session)
     }
 
-    pub(crate) fn session_named(&self, space: &Space, name: &Name) -> Option<&Session> {
+    pub(crate) fn session_named(&self, space: &Space, name: &Name) -> Option<&SessionRecord> {
         let id = self.names.get(&(space.clone(), name.key().into()))?;
         self.session(*id)
     }
 
-    pub(crate) fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Page<Session> {
+    pub(crate) fn sessions(&self, after: Option<PageCursor>, limit: usize) -> Page<SessionRecord> {
         let start = after.map_or(Bound::Unbounded, |PageCursor(at)| Bound::Excluded(at));
         let mut found = self.order.range((start, Bound::Unbounded));
         let mut items = Vec::new();

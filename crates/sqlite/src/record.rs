@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Owner, Session, SessionId, Space, Task, TaskCounts, TaskId};
+use offshoot_core::{Caller, Owner, SessionId, SessionRecord, Space, Task, TaskCounts, TaskId};
 use rusqlite::Row;
 
 use crate::codec::{
@@ -86,13 +86,13 @@ pub(crate) fn owner_id(key: &[u8]) -> Result<[u8; 16], DecodeError> {
         .ok_or(DecodeError::Strange("an owner that is none"))
 }
 
-pub(crate) fn encode_session(session: &Session) -> Vec<u8> {
+pub(crate) fn encode_session(session: &SessionRecord) -> Vec<u8> {
     let mut out = Encoder::new(128);
     out.json(session);
     out.finish()
 }
 
-pub(crate) fn decode_session(bytes: &[u8]) -> Result<Session, DecodeError> {
+pub(crate) fn decode_session(bytes: &[u8]) -> Result<SessionRecord, DecodeError> {
     Decoder::new(bytes)?.json()
 }
 

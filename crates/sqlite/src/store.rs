@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Phase, Question, Retention, Session, SessionId, Space,
-    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Phase, Question, Retention, SessionId, SessionRecord,
+    Space, Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use offshoot_store::{
     Batch, CommitError, CommitFuture, Counter, CursorExpired, EventPage, HistoryPage,
@@ -93,15 +93,15 @@ impl Store for Sqlite {
         Ok(StoreClaim::new(move || *shared.holder.lock() = None))
     }
 
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>> {
         self.see(|image| image.session(id).cloned())
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>> {
         self.see(|image| image.session_named(space, name).cloned())
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>> {
         self.see(|image| image.sessions(after, limit))
     }
 

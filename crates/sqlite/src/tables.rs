@@ -16,7 +16,7 @@ pub(crate) struct TableInfo {
     pub(crate) read: fn(&Row<'_>) -> Result<(), SqliteError>,
 }
 
-/// How the rows of a table are addressed.
+/// The addressing of a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TableShape {
     /// By a row number. The index, if there is one, lists the row numbers together with the

@@ -27,7 +27,7 @@ use crate::error::{BatchError, SqliteError};
 use crate::image::StoreImage;
 use crate::record;
 
-/// How the ids of new tasks are checked for duplicates.
+/// The check of new task ids for duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdCheck {
     /// By the unique index, on insert. A lookup would cost as much as the insert.

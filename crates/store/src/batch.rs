@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Block, Caps, Change, Message, Owner, Question, Resolution, Row, RowId, Session, SessionId,
-    Stamp, Step, Task, TaskId, Timer,
+    Block, Caps, Change, InboxMessage, Owner, Question, Resolution, Row, RowId, SessionId,
+    SessionRecord, Stamp, Step, Task, TaskId, Timer,
 };
 use smallvec::SmallVec;
 
@@ -64,9 +64,9 @@ pub enum Guard {
 #[derive(Clone, Debug)]
 pub enum Write {
     /// A new session. Its id and its name in its space are unused.
-    OpenSession(Box<Session>),
+    OpenSession(Box<SessionRecord>),
     /// A session's next record. The stored sequence number is the previous one.
-    PutSession(Box<Session>, Change),
+    PutSession(Box<SessionRecord>, Change),
     /// A new task; see [`SpawnWrite`].
     Spawn(SpawnWrite),
     /// A task's next record. The stored sequence number is the previous one.
@@ -83,7 +83,7 @@ pub enum Write {
     /// original message.
     Send {
         /// The message.
-        message: Arc<Message>,
+        message: Arc<InboxMessage>,
         /// The owner of the inbox.
         to: Owner,
         /// The maximum number of unread messages in the inbox.
@@ -116,7 +116,7 @@ pub enum Write {
         task: TaskId,
         /// Its number.
         number: u32,
-        /// How it is closed.
+        /// The resolution.
         closed: Box<Resolution>,
     },
     /// A timer of a task. It replaces a timer with the same key.
@@ -137,7 +137,7 @@ pub enum Write {
 /// - its id is unused;
 /// - no live task of its owner has its name, and its key is unused there;
 /// - its owner exists, has not ended or returned, and is not being cancelled;
-/// - its session [takes tasks](Session::takes_tasks);
+/// - its session [takes tasks](SessionRecord::takes_tasks);
 /// - the caps admit it.
 #[derive(Clone, Debug)]
 pub struct SpawnWrite {
@@ -171,7 +171,7 @@ pub struct Ack {
     pub owner: Owner,
     /// The rows, often a single result.
     pub rows: SmallVec<[RowRef; 1]>,
-    /// What to do about rows that are not pending.
+    /// The treatment of rows that are not pending.
     pub strictness: Strictness,
 }
 
@@ -184,7 +184,7 @@ pub struct RowRef {
     pub id: RowId,
 }
 
-/// How to treat the acknowledgement of a row that is not pending.
+/// The treatment of the acknowledgement of a row that is not pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strictness {
     /// The batch fails, because another reader has acknowledged the row.

@@ -7,8 +7,8 @@
 use std::borrow::Borrow;
 
 use offshoot_core::{
-    CapReached, CapUsage, Message, MessageFingerprint, MessageId, Owner, RowId, Session, SessionId,
-    Spec, Task, TaskId,
+    CapReached, CapUsage, InboxMessage, MessageFingerprint, MessageId, Owner, RowId, SessionId,
+    SessionRecord, Spec, Task, TaskId,
 };
 
 use crate::batch::{
@@ -50,10 +50,10 @@ pub trait StoreView {
     fn live_tasks(&mut self, session: SessionId) -> u64;
 
     /// The session with this id.
-    fn session(&mut self, id: SessionId) -> Option<&Session>;
+    fn session(&mut self, id: SessionId) -> Option<&SessionRecord>;
 
     /// The session that has the name of `session` in its space.
-    fn session_named(&mut self, session: &Session) -> Option<SessionId>;
+    fn session_named(&mut self, session: &SessionRecord) -> Option<SessionId>;
 
     /// The task that `owner` spawned with this key.
     fn keyed(&mut self, owner: Owner, key: &str) -> Result<Option<TaskId>, Self::Error>;
@@ -86,7 +86,7 @@ pub trait StoreView {
     fn message_with_key(
         &mut self,
         owner: Owner,
-        message: &Message,
+        message: &InboxMessage,
     ) -> Result<Option<SentMessage>, Self::Error>;
 
     /// The number of unread messages to the owner itself in its inbox.
@@ -207,7 +207,7 @@ fn check_write<V: StoreView>(write: &Write, view: &mut V) -> Result<(), V::Error
 /// Refuses an owner that is a missing session or one that is being removed.
 fn check_session_open<V: StoreView>(owner: Owner, view: &mut V) -> Result<(), V::Error> {
     match owner {
-        Owner::Session(id) if view.session(id).is_none_or(Session::is_removing) => {
+        Owner::Session(id) if view.session(id).is_none_or(SessionRecord::is_removing) => {
             Err(Conflict::NoSession(id).into())
         }
         _ => Ok(()),
@@ -290,7 +290,7 @@ fn check_ack<V: StoreView>(ack: &Ack, view: &mut V) -> Result<(), V::Error> {
 
 fn check_send<V: StoreView>(
     owner: Owner,
-    message: &Message,
+    message: &InboxMessage,
     limit: usize,
     view: &mut V,
 ) -> Result<(), V::Error> {

@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -44,7 +44,7 @@ struct MemoryShared {
     limit: ClaimLimit,
 }
 
-/// How many workers can hold the store.
+/// The number of workers that can hold the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ClaimLimit {
     #[default]
@@ -97,15 +97,15 @@ impl Store for Memory {
         Ok(StoreClaim::new(move || *shared.holder.lock() = None))
     }
 
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>> {
         self.read(|state| state.session(id).cloned())
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>> {
         self.read(|state| state.session_named(space, name).cloned())
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>> {
         self.read(|state| state.sessions_page(after, limit))
     }
 

@@ -10,7 +10,7 @@ use crate::batch::RowRef;
 /// A query for tasks.
 #[derive(Clone, Debug)]
 pub struct TaskQuery {
-    /// Where to search.
+    /// The scope of the search.
     pub within: TaskScope,
     /// The phases; empty means all.
     pub phases: Vec<Phase>,
@@ -21,7 +21,7 @@ pub struct TaskQuery {
     /// The normalised name. The cost depends only on the number of tasks with this name in
     /// the searched scope.
     pub name: Option<Arc<str>>,
-    /// Which of an owner's tasks with the same name to list.
+    /// The choice among an owner's tasks with the same name.
     pub namesakes: Namesakes,
     /// The run that spawned the task.
     pub run: Option<RunId>,
@@ -33,7 +33,7 @@ pub struct TaskQuery {
     pub limit: usize,
 }
 
-/// Where to search for tasks.
+/// The scope of a search for tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskScope {
     /// In the whole store.
@@ -65,7 +65,7 @@ impl Order {
     }
 }
 
-/// Which of an owner's tasks with the same name to list.
+/// The choice among an owner's tasks with the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Namesakes {
     /// All of them.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use tokio::sync::{Notify, watch};
 
@@ -40,13 +40,13 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError>;
 
     /// The session with this id.
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>>;
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>>;
 
     /// The session with this name.
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>>;
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>>;
 
     /// A page of sessions, oldest first.
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>>;
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>>;
 
     /// The task with this id.
     fn task(&self, id: TaskId) -> ReadFuture<Option<Task>>;
@@ -126,7 +126,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn expire(&self, now: Stamp, limit: usize) -> ReadFuture<usize>;
 
     /// Deletes up to `limit` items of a session that is [being
-    /// removed](Session::is_removing), in this order: its tasks with their data, its inbox,
+    /// removed](SessionRecord::is_removing), in this order: its tasks with their data, its inbox,
     /// history, counters and log, and its record. Returns the number of deleted items; zero
     /// means that the session is gone or is not being removed. Its name stays taken until
     /// the end.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use tokio::sync::{Notify, watch};
 
@@ -76,15 +76,15 @@ impl<A: StoreWrapper> Store for A {
         self.inner()?.claim(worker)
     }
 
-    fn session(&self, id: SessionId) -> ReadFuture<Option<Session>> {
+    fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>> {
         pass_on(self, |inner| inner.session(id))
     }
 
-    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>> {
+    fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>> {
         pass_on(self, |inner| inner.session_named(space, name))
     }
 
-    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>> {
+    fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>> {
         pass_on(self, |inner| inner.sessions(after, limit))
     }
 

@@ -5,8 +5,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use offshoot_core::{
-    Blob, Cursor, MessageId, Name, Owner, Question, Retention, Session, SessionId, Space, Stamp,
-    StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
+    Blob, Cursor, MessageId, Name, Owner, Question, Retention, SessionId, SessionRecord, Space,
+    Stamp, StepState, Task, TaskCounts, TaskId, Timer, WorkerId,
 };
 use offshoot_store::conformance::Fixture;
 use offshoot_store::{
@@ -70,9 +70,9 @@ impl Store for Behind {
 
     hand_on! {
         fn claim(&self, worker: WorkerId) -> Result<StoreClaim, StoreError>;
-        fn session(&self, id: SessionId) -> ReadFuture<Option<Session>>;
-        fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<Session>>;
-        fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<Session>>;
+        fn session(&self, id: SessionId) -> ReadFuture<Option<SessionRecord>>;
+        fn session_named(&self, space: &Space, name: &Name) -> ReadFuture<Option<SessionRecord>>;
+        fn sessions(&self, after: Option<PageCursor>, limit: usize) -> ReadFuture<Page<SessionRecord>>;
         fn task(&self, id: TaskId) -> ReadFuture<Option<Task>>;
         fn named(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>>;
         fn keyed(&self, owner: Owner, key: &str) -> ReadFuture<Option<Task>>;

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::task::Poll;
 
-use offshoot_core::{Name, Session, SessionId, Space, Stamp, TaskId};
+use offshoot_core::{Name, SessionId, SessionRecord, Space, Stamp, TaskId};
 use offshoot_store::{
     Batch, CommitError, FaultPlan, FaultPoint, FaultyStore, InjectedFault, Memory, Store,
     StoreError, Write,
@@ -16,7 +16,7 @@ const AT: Stamp = Stamp::from_millis(1);
 
 fn opening(number: u128) -> Batch {
     let name = Name::numbered("session", number as u64);
-    let session = Session::new(SessionId::mint(AT, number), Space::default(), name, AT);
+    let session = SessionRecord::new(SessionId::mint(AT, number), Space::default(), name, AT);
     Batch::new(AT).write(Write::OpenSession(Box::new(session)))
 }
 
@@ -103,7 +103,7 @@ async fn a_conflict_is_not_an_injected_fault() {
 }
 
 #[tokio::test]
-async fn the_caller_decides_by_what_is_in_the_batch() {
+async fn the_contents_of_the_batch_decide_the_fault() {
     let memory = Memory::new();
     let guarded = |_: u64, batch: &Batch| (batch.writes.len() > 1).then_some(InjectedFault::Before);
     let store = FaultyStore::new(Arc::new(memory.clone()), guarded);

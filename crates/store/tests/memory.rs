@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, Row, Session, SessionId, Space,
-    Stamp, Task, TaskId, WorkerId, decide, doc, spawn,
+    Intent, LiveChildren, Name, Outcome, Owner, Payload, Retention, Row, SessionId, SessionRecord,
+    Space, Stamp, Task, TaskId, WorkerId, decide, doc, spawn,
 };
 use offshoot_store::{
     Ack, Batch, Memory, OpenStore, PendingRow, SpawnWrite, Store, Strictness, TaskQuery, TaskScope,
@@ -24,7 +24,7 @@ async fn commit(store: &Memory, writes: Vec<Write>) {
 async fn opened() -> (Memory, Owner) {
     let store = Memory::new();
     let id = SessionId::mint(AT, 1);
-    let session = Session::new(id, Space::default(), Name::new("main").unwrap(), AT);
+    let session = SessionRecord::new(id, Space::default(), Name::new("main").unwrap(), AT);
     commit(&store, vec![Write::OpenSession(Box::new(session))]).await;
     (store, Owner::Session(id))
 }
@@ -96,7 +96,7 @@ async fn s10_4_the_number_of_kept_tasks_is_configurable() {
 }
 
 #[tokio::test]
-async fn clones_share_what_is_stored() {
+async fn clones_share_their_contents() {
     let (store, _) = opened().await;
     let id = finished(&store, 1).await;
     let opened = store.clone().open_store().await.unwrap();

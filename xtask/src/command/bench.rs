@@ -9,7 +9,7 @@ use clap::Args;
 use crate::executable::{BENCH_MANIFEST, DURABLE_BENCH_MANIFEST, durable_bench};
 use crate::repository::Repository;
 
-/// What `.cargo/config.toml` has SQLite built with, unless it is set already.
+/// The SQLite flags of `.cargo/config.toml`, unless they are set already.
 const SQLITE_FLAGS: &str = "LIBSQLITE3_FLAGS";
 
 /// Arguments of `cargo xtask bench`.
@@ -28,7 +28,7 @@ impl Bench {
         }
         let mut run =
             repository.cargo(["run", "--release", "--manifest-path", BENCH_MANIFEST, "--"]);
-        // A peer's macros link SQLite and need what the program leaves out of it.
+        // The macros of a peer link SQLite and need the parts that the program leaves out.
         run = run.env(SQLITE_FLAGS, "");
         if self.wants_durable() {
             run = run.args([OsString::from("--durable"), durable_bench(repository)?.into()]);
@@ -36,8 +36,8 @@ impl Bench {
         run.args(&self.args).run()
     }
 
-    /// Whether the arguments leave room for an executable: they name none, and ask for more than
-    /// a single cell.
+    /// Whether an executable can be added to the arguments: they name none, and select more
+    /// than a single cell.
     fn wants_durable(&self) -> bool {
         let named = |arg: &OsString| {
             arg == "--durable" || arg.as_encoded_bytes().starts_with(b"--durable=")

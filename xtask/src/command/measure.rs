@@ -1,7 +1,8 @@
-//! `cargo xtask measure`: what the program costs its user, written to `bench/SHELL.md`, and what
-//! agents cost, written to `bench/AGENTS.md`.
+//! `cargo xtask measure`: the cost of the program for its user, written to `bench/SHELL.md`,
+//! and the cost of agents, written to `bench/AGENTS.md`.
 //!
-//! A row is one file's worth of function below: it drives the release binary on a data folder of
+//! A row is one function below: it drives the release binary on a data directory of its own, as
+//! a script does, and reports its figures beside the required limits.
 //! its own, as a script would, and says what it saw beside what must hold.
 
 mod agents;
@@ -15,7 +16,7 @@ use crate::repository::Repository;
 use rows::Row;
 use world::World;
 
-/// Where the figures go.
+/// The file of the figures.
 const REPORT: &str = "bench/SHELL.md";
 
 /// Arguments of `cargo xtask measure`.
@@ -27,7 +28,8 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// Builds the program, measures, and writes the report; an error names what does not hold.
+    /// Builds the program, measures, and writes the report. An error names the limits that are
+    /// not met.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         let program = crate::executable::program(repository)?;
         let mut measured = Vec::new();

@@ -43,8 +43,8 @@ impl Default for Crash {
 }
 
 impl Crash {
-    /// Builds the harness in release mode and kills; an error means that a promise was broken, and
-    /// what was printed says which.
+    /// Builds the harness in release mode and kills. An error means a broken promise, which the
+    /// output names.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         let mut args = match self.cli {
             true => vec![

@@ -1,4 +1,4 @@
-//! `cargo xtask simulate`: simulated lives of the runtime, each decided by its seed.
+//! `cargo xtask simulate`: simulated runs of the runtime, each determined by its seed.
 
 use anyhow::Result;
 use clap::Args;
@@ -23,8 +23,8 @@ pub(crate) struct Simulate {
 }
 
 impl Simulate {
-    /// Builds the harness in release mode and lives the seeds; an error means that a promise was
-    /// broken, and what was printed says which and how.
+    /// Builds the harness in release mode and runs the seeds. An error means a broken promise,
+    /// which the output names and explains.
     pub(crate) fn run(&self, repository: &Repository) -> Result<()> {
         let mut args = vec!["simulate".to_owned()];
         match self.seed {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// How every stage of a run has ended, in order. Its display is the table people read.
+/// The end of every stage of a run, in order. Its display is the table for people.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     entries: Vec<Entry>,
@@ -14,18 +14,18 @@ pub(crate) struct Summary {
 pub(crate) struct Entry {
     /// The stage's name.
     pub(crate) stage: &'static str,
-    /// How it has ended.
+    /// Its end.
     pub(crate) ending: Ending,
-    /// How long it took.
+    /// Its duration.
     pub(crate) took: Duration,
 }
 
-/// How a stage has ended.
+/// The end of a stage.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// It found nothing wrong.
     Passed,
-    /// It could not look, for this reason.
+    /// It could not run its check, for this reason.
     Skipped(&'static str),
     /// It found something wrong.
     Failed,

@@ -1,8 +1,9 @@
 //! Stage `advisories`.
 //!
-//! The advisory database is downloaded from a host that a build machine need not reach, and what it
-//! holds changes without a change to the code. So this stage never fetches it: it uses the copy that
-//! `cargo audit` or `cargo deny` has left on the machine, and says so when there is none.
+//! The advisory database is downloaded from a host that a build machine need not reach, and its
+//! contents change without a change to the code. So this stage never downloads it: the stage
+//! uses the copy that `cargo audit` or `cargo deny` has left on the machine, and reports when
+//! there is none.
 
 use std::env;
 use std::fs;
@@ -16,14 +17,14 @@ use crate::repository::Repository;
 pub(crate) const STAGE: Stage =
     Stage { name: "advisories", about: "no dependency has a known vulnerability", run };
 
-/// A program that checks the lock file against a database it keeps in cargo's home folder.
+/// A program that checks the lock file against a database in cargo's home directory.
 struct Tool {
     subcommand: &'static str,
     database: &'static str,
     args: &'static [&'static str],
 }
 
-/// Both fail on vulnerabilities alone: what is merely unmaintained is shown.
+/// Both fail only on vulnerabilities: an unmaintained package is only shown.
 const TOOLS: [Tool; 2] = [
     Tool { subcommand: "audit", database: "advisory-db", args: &["--no-fetch", "--no-yanked"] },
     Tool {

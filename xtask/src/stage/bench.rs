@@ -22,7 +22,7 @@ fn run(repository: &Repository) -> Result<Verdict> {
         return Ok(Verdict::Skipped("there is no benchmark"));
     }
     Component::Clippy.ensure(repository)?;
-    // Both share what they depend on, and a clean of the workspace cleans it.
+    // Both share their dependencies, and a clean of the workspace cleans them.
     let target = Metadata::of_members(repository)?.target_directory.join("bench");
     for (manifest, features) in [(BENCH_MANIFEST, WITHOUT_PEERS), (DURABLE_BENCH_MANIFEST, &[])] {
         check(repository, manifest, features, &target)?;
@@ -30,7 +30,7 @@ fn run(repository: &Repository) -> Result<Verdict> {
     Ok(Verdict::Passed)
 }
 
-/// Has clippy look, which compiles as far as a check does.
+/// Runs clippy, which compiles as far as a check does.
 fn check(repository: &Repository, manifest: &str, features: &[&str], target: &Path) -> Result<()> {
     repository
         .cargo(["clippy", "--locked", "--all-targets", "--manifest-path", manifest])

@@ -1,6 +1,6 @@
 //! The entries of a conversation that inbox rows become.
 
-use offshoot_core::{Caller, Message, Question, RowBody, text};
+use offshoot_core::{Caller, InboxMessage, Question, RowBody, text};
 use offshoot_runtime::InboxRow;
 
 use crate::conversation::entry::Entry;
@@ -80,7 +80,7 @@ pub(super) fn row_entry(row: InboxRow<'_>, allowance: usize, details: &RowDetail
     }
 }
 
-fn message_entry(message: &Message, details: &RowDetails<'_>) -> Entry {
+fn message_entry(message: &InboxMessage, details: &RowDetails<'_>) -> Entry {
     match message.from {
         Caller::Task(from) => {
             let sender = details.sender.clone().unwrap_or_else(|| from.to_string());

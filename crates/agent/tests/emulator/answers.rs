@@ -1,4 +1,4 @@
-//! Answers that are none, or not what was hoped for.
+//! Malformed and unexpected answers.
 
 use offshoot_core::{FailureKind, Outcome};
 use serde_json::{Value, json};
@@ -31,7 +31,7 @@ async fn streamed_parallel_calls_are_made_and_their_results_come_in_order() -> T
         let text = &asked[1].text;
         let results = ["all is well at ü/a", "all is well at c"].map(|result| text.find(result));
         assert!(results[0].is_some() && results[0] < results[1], "{model}: {text}");
-        // That thoughts are as they were is checked on the way.
+        // The server checks on the way that the thoughts are unchanged.
         let thought = if model.starts_with("anthropic") { "EqQB+/Zz09==" } else { "All at once." };
         assert!(text.contains(thought), "{model}: {text}");
         assert_eq!(asked.len(), 2, "{model}");
@@ -41,7 +41,7 @@ async fn streamed_parallel_calls_are_made_and_their_results_come_in_order() -> T
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn s4_4_results_of_children_come_home() -> Test {
+async fn s4_4_results_of_children_are_delivered() -> Test {
     let spawn = |name: &str| {
         let errand = json!({"name": name, "task": format!("count {name}")});
         json!({"id": format!("call_{name}"), "name": "spawn_agent", "arguments": errand})
@@ -69,14 +69,14 @@ async fn s4_4_results_of_children_come_home() -> Test {
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn arguments_that_are_no_json_are_told_to_the_model() -> Test {
+async fn the_model_hears_of_arguments_that_are_no_json() -> Test {
     let bad = json!([{"id": "call_a", "name": "look", "arguments": "{\"path\": oops"}]);
     let world = World::of(&turns(&[calls(bad), says("I see")])).await;
     for (model, agent) in world.agents("look").await {
         assert_eq!(agent.wait().await?.decode::<String>()?, "I see", "{model}");
         let asked = world.asked(model);
         assert!(!asked[1].text.contains("all is well"), "{model}: {}", asked[1].text);
-        // The emulator mends them for Anthropic, where they are not text.
+        // For Anthropic, the emulator repairs arguments that are not text.
         let told = if model.starts_with("anthropic") { "path" } else { "JSON" };
         assert!(asked[1].text.contains(told), "{model}: {}", asked[1].text);
     }
@@ -85,7 +85,7 @@ async fn arguments_that_are_no_json_are_told_to_the_model() -> Test {
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn a_tool_that_is_none_is_told_to_the_model() -> Test {
+async fn the_model_hears_of_a_tool_that_does_not_exist() -> Test {
     let fly = json!([{"id": "call_a", "name": "fly", "arguments": {"to": "the moon"}}]);
     let world = World::of(&turns(&[calls(fly), says("I walk")])).await;
     for (model, agent) in world.agents("go").await {

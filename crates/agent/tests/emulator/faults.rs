@@ -1,4 +1,4 @@
-//! Answers that do not come, or not whole: they are asked for again.
+//! Missing and incomplete answers: the agent asks again.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn s8_4_an_agent_whose_rate_is_limited_waits_and_does_not_fail() -> Test {
     let error = json!({"message": "slow down", "type": "rate_limit_error"});
     let limited = json!({"response": {"error": error, "status": 429, "retryAfter": 2}});
     let world = World::of(&turns(&[limited, done()])).await;
-    // All at once: each waits but two seconds.
+    // The agents run at once: each waits two seconds.
     let agents = world.agents("go").await;
     for waited in join_all(agents.iter().map(|(_, agent)| seen_to_wait(agent))).await {
         assert!(waited?.iter().any(|reason| matches!(reason, WhyReason::RateGate(_))));
@@ -32,8 +32,7 @@ async fn s8_4_an_agent_whose_rate_is_limited_waits_and_does_not_fail() -> Test {
     Ok(())
 }
 
-/// What holds an agent up once it waits at the rate gate; nothing if it never
-/// did.
+/// The reason for an agent's wait at the rate gate; nothing if it never waited.
 async fn seen_to_wait(agent: &TaskRef) -> Result<Vec<WhyReason>, offshoot_runtime::Error> {
     let mut watch = agent.watch();
     while let Some(task) = watch.next().await {
@@ -46,7 +45,7 @@ async fn seen_to_wait(agent: &TaskRef) -> Result<Vec<WhyReason>, offshoot_runtim
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn what_was_cut_is_asked_for_again_and_nothing_of_it_stays() -> Test {
+async fn a_cut_answer_is_requested_again_and_leaves_nothing_behind() -> Test {
     let long = json!({"content": "a longer answer that is cut somewhere in the middle of it"});
     let cut = json!({"response": long, "chunkSize": 3, "truncateAfterChunks": 6});
     let world = World::of(&turns(&[cut, done()])).await;
@@ -61,7 +60,7 @@ async fn what_was_cut_is_asked_for_again_and_nothing_of_it_stays() -> Test {
 
 #[tokio::test]
 #[ignore = "needs aimock: cargo xtask test --only emulator"]
-async fn what_has_stalled_is_given_up_and_asked_for_again() -> Test {
+async fn a_stalled_answer_is_given_up_and_requested_again() -> Test {
     let long = json!({"content": "a longer answer that stalls in the middle of it"});
     let stalls = json!({"response": long, "chunkSize": 3, "latency": 3_600_000});
     let (soon, long) = (Duration::from_millis(500), Duration::from_secs(3_600));
@@ -69,7 +68,7 @@ async fn what_has_stalled_is_given_up_and_asked_for_again() -> Test {
     let world = World::with(&turns(&[stalls, done()]), patience).await;
     for (model, agent) in world.agents("go").await {
         assert_eq!(agent.wait().await?.decode::<String>()?, "done", "{model}");
-        // A machine that is slow stalls, too.
+        // A slow machine stalls, too.
         assert!(world.asked(model).len() >= 2, "{model}");
     }
     Ok(())

@@ -1,6 +1,5 @@
-//! Agents against an emulator of the providers that others have written. These
-//! tests need it installed: `cargo xtask test --only emulator` does that and runs
-//! them.
+//! Agents against a third-party emulator of the providers. The emulator must be installed:
+//! `cargo xtask test --only emulator` installs it and runs these tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

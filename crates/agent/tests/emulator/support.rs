@@ -1,5 +1,4 @@
-//! Agents whose models are an emulator's, and a server before it that checks
-//! every request.
+//! Agents whose models an emulator serves, and a proxy before it that checks every request.
 
 use std::sync::Arc;
 
@@ -17,17 +16,17 @@ use serde_json::{Value, json};
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
-/// A model in each language, of a name that no other has.
+/// A model for each wire protocol, with a unique name.
 pub(crate) const MODELS: [&str; 3] =
     ["openai/gpt-5", "openai-responses/gpt-5-mini", "anthropic/claude-haiku-4-5"];
 
-/// What a provider calls a model.
+/// The provider's name for a model.
 pub(crate) fn bare(model: &str) -> &str {
     model.split_once('/').map_or(model, |(_, bare)| bare)
 }
 
-/// The fixtures with which every model says the first of these first, and so on,
-/// and the last from then on.
+/// The fixtures with which every model answers with these in order, and with the last one from
+/// then on.
 pub(crate) fn turns(turns: &[Value]) -> Vec<Value> {
     MODELS.iter().flat_map(|model| turns_of(model, turns)).collect()
 }
@@ -46,13 +45,13 @@ pub(crate) fn turns_of(model: &str, turns: &[Value]) -> Vec<Value> {
 }
 
 #[derive(Debug)]
-struct There {
+struct EmulatedModels {
     models: Models,
     keys: Keys,
     gates: Gates,
 }
 
-impl ModelSource for There {
+impl ModelSource for EmulatedModels {
     fn find(
         &self,
         model: &ModelName,
@@ -66,15 +65,15 @@ impl ModelSource for There {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct LookArguments {
     path: String,
 }
 
-async fn look(_: ToolContext, place: Place) -> Result<String, ToolError> {
-    Ok(format!("all is well at {}", place.path))
+async fn look(_: ToolContext, arguments: LookArguments) -> Result<String, ToolError> {
+    Ok(format!("all is well at {}", arguments.path))
 }
 
-/// A runtime whose agents ask an emulator.
+/// A runtime whose agents call an emulator.
 pub(crate) struct World {
     _emulator: Emulator,
     server: Server,
@@ -88,7 +87,7 @@ impl World {
         Self::with(fixtures, Timeouts::default()).await
     }
 
-    /// The same, with models that are waited for as long as this.
+    /// The same, with this timeout for models.
     pub(crate) async fn with(fixtures: &[Value], patience: Timeouts) -> Self {
         let emulator = Emulator::start(fixtures).unwrap();
         let server = Server::before(emulator.address()).await.unwrap();
@@ -99,21 +98,22 @@ impl World {
             name if name.ends_with("_API_KEY") => Some("mock".to_owned()),
             _ => None,
         });
-        let there = There { models: Models::new(patience), keys, gates: Gates::default() };
-        let agents = Agents::new(there).tool(Function::new("look", "Looks.", look).read_only());
+        let models =
+            EmulatedModels { models: Models::new(patience), keys, gates: Gates::default() };
+        let agents = Agents::new(models).tool(Function::new("look", "Looks.", look).read_only());
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
         Self { _emulator: emulator, server, _runtime: runtime, session, agents }
     }
 
-    /// An agent on this model that is asked to do this.
+    /// An agent on this model with this task.
     pub(crate) async fn agent(&self, model: &str, task: &str) -> TaskRef {
         let brief = Brief::new(model.parse().unwrap(), task);
         self.session.spawn(self.agents.request(&brief).unwrap()).await.unwrap()
     }
 
-    /// An agent on each model.
+    /// One agent for each model.
     pub(crate) async fn agents(&self, task: &str) -> Vec<(&'static str, TaskRef)> {
         let mut agents = Vec::new();
         for model in MODELS {
@@ -122,7 +122,7 @@ impl World {
         agents
     }
 
-    /// What a model was asked so far.
+    /// The requests to a model so far.
     pub(crate) fn asked(&self, model: &str) -> Vec<ReceivedRequest> {
         let all = self.server.asked();
         all.into_iter().filter(|asked| asked.model() == bare(model)).collect()

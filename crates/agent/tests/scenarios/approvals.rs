@@ -24,12 +24,12 @@ pub(crate) struct Ledger(Arc<Mutex<Vec<String>>>);
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Line {
-    /// What to write.
+    /// The text to write.
     pub(crate) text: String,
 }
 
 impl Ledger {
-    /// What was written, in this order.
+    /// The texts written, in order.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.0.lock().clone()
     }
@@ -38,8 +38,8 @@ impl Ledger {
         self.0.lock().push(line);
     }
 
-    /// The tool with which an agent writes. Of what begins with a dot somebody is
-    /// always asked.
+    /// The tool with which an agent writes. A text that begins with a dot always needs an
+    /// approval.
     pub(crate) fn tool(&self) -> impl Tool + use<> {
         let ledger = self.clone();
         let write = move |_: ToolContext, Line { text }: Line| {
@@ -53,12 +53,12 @@ impl Ledger {
     }
 }
 
-/// One that asks before it changes anything.
+/// An agent in a mode that asks before each change.
 pub(crate) fn asking() -> Permissions {
     Permissions::of(PolicyLayer::mode(PermissionMode::Ask))
 }
 
-/// The approval requests of an agent, once it has so many at once.
+/// The approval requests of an agent, once `count` are open at the same time.
 pub(crate) async fn until_asked(agent: &TaskRef, count: usize) -> Vec<PendingApproval> {
     loop {
         let asked = PendingApproval::of_task(agent).await.unwrap();
@@ -69,7 +69,7 @@ pub(crate) async fn until_asked(agent: &TaskRef, count: usize) -> Vec<PendingApp
     }
 }
 
-/// How an agent has ended, whatever it asks before.
+/// The end of an agent, with every request approved once.
 pub(crate) async fn ended(agent: &TaskRef) -> WaitResult {
     loop {
         let waited = agent.wait().await.unwrap();
@@ -80,7 +80,7 @@ pub(crate) async fn ended(agent: &TaskRef) -> WaitResult {
     }
 }
 
-/// A script that writes this and says what it heard.
+/// A script that writes this text and answers with the result.
 pub(crate) fn writes(lines: &'static [&'static str]) -> impl FnMut(&Call) -> Turn + Send {
     move |call| match answers(call) {
         0 => Turn::call(lines.iter().map(|line| ("write", json!({"text": line})))),
@@ -102,7 +102,7 @@ async fn world_with(
 }
 
 impl World {
-    /// A brief for one that asks before it changes anything.
+    /// A brief for an agent that asks before each change.
     pub(crate) fn asking(&self, task: &str) -> Brief {
         self.brief(task).authority(asking())
     }
@@ -131,7 +131,7 @@ async fn s5_5_a_call_waits_for_its_approval_and_is_made_as_shown() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_is_denied_is_not_done_and_the_model_is_told_why() -> Test {
+async fn s7_3_a_denied_call_is_not_made_and_the_model_hears_why() -> Test {
     let (world, ledger) = world(&["a"]).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
@@ -254,7 +254,7 @@ async fn s7_3_an_approval_does_not_cover_the_same_call_made_again() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
+async fn s7_3_a_call_is_denied_at_once_without_an_approver() -> Test {
     let (world, ledger) = world(&["a"]).await;
     let authority = asking().with_approver(Approver::None);
     let agent = world.agent_of(&world.brief("write").authority(authority)).await;
@@ -265,8 +265,8 @@ async fn s7_3_where_there_is_nobody_to_ask_it_is_denied_at_once() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
-    // What is not offered is told as what is not there.
+async fn s7_3_a_forbidden_call_is_refused_without_a_request() -> Test {
+    // A tool that is not offered is reported like an unknown tool.
     let deny = PolicyLayer::default().rule(Rule::tool("write"), Verdict::Deny);
     let cases = [
         (PolicyLayer::mode(PermissionMode::Plan), "only look and plan"),
@@ -284,7 +284,7 @@ async fn s7_3_what_is_forbidden_is_told_and_nobody_is_asked() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
+async fn s7_3_a_guarded_call_needs_an_approval_under_every_grant() -> Test {
     let allow = PolicyLayer::default().rule(Rule::tool("write"), Verdict::Allow);
     for authority in [None, Some(Permissions::default()), Some(Permissions::of(allow))] {
         let (world, ledger) = world(&["a", ".git"]).await;
@@ -303,7 +303,7 @@ async fn s7_3_what_is_guarded_is_asked_for_whatever_is_allowed() -> Test {
 }
 
 #[tokio::test]
-async fn arguments_that_do_not_fit_are_told_and_nobody_is_asked() -> Test {
+async fn bad_arguments_are_refused_without_a_request() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let script = |call: &Call| match answers(call) {
@@ -336,7 +336,7 @@ async fn s5_5_the_other_calls_of_an_answer_go_on() -> Test {
     until_asked(&agent, 1).await;
     until_called(&agent, "stand").await?;
     doors.open("d");
-    // It has gone through: a second one would have to wait.
+    // The call has passed the door: a second one would have to wait.
     while doors.is_open("d") {
         tokio::task::yield_now().await;
     }

@@ -14,15 +14,15 @@ use serde_json::json;
 use crate::approvals::{Ledger, asking, ended, until_asked, writes};
 use crate::support::{Test, answers, heard, purpose};
 
-/// A lead that sends one off, that sends one off, that writes.
+/// A lead with a child with a grandchild that writes.
 fn script(call: &Call) -> Turn {
-    let send_off = |task: &str| {
+    let spawn_in_background = |task: &str| {
         let child = json!({"name": task, "task": task, "background": false});
         Turn::call([("spawn_agent", child)])
     };
     match (purpose(call), answers(call)) {
-        ("lead", 0) => send_off("middle"),
-        ("middle", 0) => send_off("last"),
+        ("lead", 0) => spawn_in_background("middle"),
+        ("middle", 0) => spawn_in_background("last"),
         ("last", 0) => Turn::call([("write", json!({"text": "a"}))]),
         _ => Turn::say(heard(call).join(" | ")),
     }
@@ -36,7 +36,7 @@ fn brief(task: &str, authority: Permissions) -> Brief {
     Brief::new("scripted/model".parse().unwrap(), task).authority(authority)
 }
 
-/// The only request there is, once there is one.
+/// The only open request, once it is there.
 async fn request(runtime: &Runtime) -> Result<PendingApproval, offshoot_runtime::Error> {
     loop {
         if let [asked] = &PendingApproval::list(runtime).await?[..] {
@@ -47,7 +47,7 @@ async fn request(runtime: &Runtime) -> Result<PendingApproval, offshoot_runtime:
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s12_1_what_a_grandchild_asks_is_answered_by_a_person_after_a_restart() -> Test {
+async fn s12_1_a_person_answers_a_grandchild_after_a_restart() -> Test {
     let (folder, ledger) = (tempfile::tempdir()?, Ledger::default());
     let agents = agents(&ledger);
     let open = || async {
@@ -74,8 +74,8 @@ async fn s12_1_what_a_grandchild_asks_is_answered_by_a_person_after_a_restart() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
-    // Whoever answers does so before the agent is taken up again.
+async fn s9_3_a_call_approved_while_no_process_ran_is_made_once() -> Test {
+    // The decision arrives before the agent resumes.
     let (memory, ledger) = (Memory::new(), Ledger::default());
     let agents = agents(&ledger);
     let runtime = Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await?;
@@ -83,7 +83,7 @@ async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
     session.spawn(agents.request(&brief("last", asking()))?).name("last").await?;
     request(&runtime).await?;
     drop((session, runtime));
-    // Nobody here executes agents.
+    // This runtime executes no agents.
     let runtime = Runtime::builder(memory.clone()).open().await?;
     let last = runtime.task("last").await?;
     PendingApproval::decide(&last, 1, &Decision::Once).await?;
@@ -96,8 +96,8 @@ async fn s9_3_what_was_answered_while_no_process_lived_is_done_once() -> Test {
     Ok(())
 }
 
-/// An agent on a store that fails there, and somebody who answers it, until it
-/// has ended or the process has died; how many commits there were.
+/// Runs an agent on a store that fails at this point, with a person who decides, until the
+/// agent has ended or the process has died. Returns the number of commits.
 async fn live(
     memory: &Memory,
     agents: &Agents,
@@ -113,7 +113,7 @@ async fn live(
         if let Ok(agent) = session.spawn(request).name("last").await {
             while !store.has_crashed() {
                 if PendingApproval::of_task(&agent).await.is_ok_and(|asked| !asked.is_empty()) {
-                    // The process may die of it.
+                    // The process may die at this call.
                     drop(PendingApproval::decide(&agent, 1, &Decision::Once).await);
                 }
                 if agent.record().await.is_ok_and(|task| !task.is_live()) {
@@ -141,7 +141,7 @@ async fn s9_3_wherever_the_process_dies_an_approved_call_is_made_at_most_once() 
             let agents = agents(&ledger);
             live(&memory, &agents, FaultPoint { commit, fault }).await?;
             let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
-            // The process may have died before the agent was there.
+            // The process may have died before the agent was stored.
             let Ok(agent) = runtime.task("last").await else { continue };
             taken_up += 1;
             asked_before += usize::from(!agent.questions().await?.is_empty());
@@ -166,7 +166,7 @@ async fn s9_3_wherever_the_process_dies_an_approved_call_is_made_at_most_once() 
 }
 
 #[tokio::test]
-async fn s6_4_a_cancel_that_no_process_saw_withdraws_what_was_asked() -> Test {
+async fn s6_4_a_cancel_while_no_process_runs_withdraws_the_request() -> Test {
     let (memory, ledger) = (Memory::new(), Ledger::default());
     let agents = agents(&ledger);
     let runtime = Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await?;

@@ -53,7 +53,7 @@ async fn s5_5_a_request_without_an_answer_in_time_is_denied() -> Test {
 }
 
 #[tokio::test]
-async fn s6_6_a_cancel_withdraws_what_is_asked() -> Test {
+async fn s6_6_a_cancel_withdraws_the_request() -> Test {
     let (world, ledger) = world_with(&["a", "b"], |agents| agents).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 2).await;
@@ -68,7 +68,7 @@ async fn s6_6_a_cancel_withdraws_what_is_asked() -> Test {
 }
 
 #[tokio::test]
-async fn s5_2_an_interrupt_withdraws_what_is_asked_and_a_steer_does_not() -> Test {
+async fn s5_2_an_interrupt_withdraws_the_request_and_a_steer_does_not() -> Test {
     let (world, ledger) = world_with(&["a"], |agents| agents).await;
     let agent = world.agent_of(&world.asking("write")).await;
     until_asked(&agent, 1).await;
@@ -83,7 +83,7 @@ async fn s5_2_an_interrupt_withdraws_what_is_asked_and_a_steer_does_not() -> Tes
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_what_a_person_takes_for_an_answer_is_not_the_agents_time() -> Test {
+async fn s8_2_the_wait_for_a_person_is_not_the_agents_time() -> Test {
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([("write", json!({"text": "a"}))]),
         _ => Turn::say(heard(call).join(" | ")),
@@ -121,8 +121,8 @@ async fn s7_3_a_grant_covers_calls_that_match_it_and_never_guarded_ones() -> Tes
     let agent = world.agent_of(&brief).await;
     until_asked(&agent, 1).await;
     PendingApproval::decide(&agent, 1, &Decision::Always).await?;
-    // Of the second nobody is asked; of the third always, and that lasts for
-    // nothing, whatever is answered.
+    // The grant covers the second line. The third line needs an approval each time, and no
+    // decision for it is remembered.
     loop {
         if until_asked(&agent, 1).await[0].number == 2 {
             break;
@@ -132,11 +132,11 @@ async fn s7_3_a_grant_covers_calls_that_match_it_and_never_guarded_ones() -> Tes
     PendingApproval::decide(&agent, 2, &Decision::Always).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "done");
     assert_eq!(agent.questions().await?.len(), 2);
-    // Elsewhere it is asked for anew.
+    // In another directory the agent asks again.
     let other = world.agent_of(&brief.clone().folder("/elsewhere")).await;
     until_asked(&other, 1).await;
     other.cancel("enough").await?;
-    // What is denied stays denied.
+    // A denied call stays denied.
     let denied = offshoot_core::permissions::PolicyLayer::mode(
         offshoot_core::permissions::PermissionMode::Plan,
     );
@@ -155,11 +155,11 @@ async fn s7_3_a_standing_grant_holds_where_no_person_is_asked() -> Test {
     let say = |agents: Agents| agents.tool(tool).grants(grants);
     let world = World::with(writes(&["a", ".git"]), say).await;
     let unasked = world.brief("write").authority(asking().with_approver(Approver::None));
-    // What is guarded is denied, as it would be asked for in spite of the grant.
+    // The grant does not cover a guarded call, so the call is denied.
     let agent = world.agent_of(&unasked.clone().folder("/work")).await;
     let told: String = agent.wait().await?.decode()?;
     assert!(told.starts_with("wrote a | ") && told.contains("begins with a dot"), "{told}");
-    // So is the same call in a directory that the grant is not for.
+    // The same call in another directory is denied too.
     let agent = world.agent_of(&unasked.folder("/elsewhere")).await;
     let told: String = agent.wait().await?.decode()?;
     assert_eq!(told.matches("there is no approver").count(), 2, "{told}");

@@ -16,17 +16,17 @@ use serde_json::{Map, Value, json};
 use crate::approvals::{Ledger, asking, ended, until_asked};
 use crate::support::{Test, World, answers, heard, purpose, whole};
 
-/// The tool with which an agent sends off a child that may do less than it may.
+/// The tool with which an agent spawns a child with fewer permissions than its own.
 fn narrow(brief: Brief) -> impl Tool {
-    let send_off = move |cx: ToolContext, _: Map<String, Value>| {
+    let spawn = move |cx: ToolContext, _: Map<String, Value>| {
         let brief = brief.clone();
         async move {
             let brief = Payload::encode(&brief).map_err(|error| ToolError::of(&error))?;
             cx.task().spawn(TaskRequest::new(KIND, brief)).key("narrow").name("a").await?;
-            Ok::<_, ToolError>("sent off")
+            Ok::<_, ToolError>("spawned")
         }
     };
-    let tool = Function::new("narrow", "Sends one off that must ask.", send_off);
+    let tool = Function::new("narrow", "Spawns a child that must ask.", spawn);
     tool.idempotent().wishing(|_, _| Access::new("narrow", Action::ManageTasks))
 }
 
@@ -37,7 +37,7 @@ fn child(task: &str) -> Brief {
     )
 }
 
-/// What a child does that writes.
+/// The script of a child that writes.
 fn writes(call: &Call) -> Turn {
     match answers(call) {
         0 => Turn::call([("write", json!({"text": "a"}))]),
@@ -51,7 +51,7 @@ fn answer_request(verdict: &str) -> Turn {
 }
 
 #[tokio::test]
-async fn s7_3_an_owner_approves_what_it_may_do_unasked() -> Test {
+async fn s7_3_an_owner_approves_calls_it_may_make_itself() -> Test {
     for verdict in ["allow", "deny"] {
         let ledger = Ledger::default();
         let tool = ledger.tool();
@@ -83,7 +83,7 @@ async fn s7_3_an_owner_approves_what_it_may_do_unasked() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_an_owner_cannot_approve_what_it_may_not_do() -> Test {
+async fn s7_3_an_owner_cannot_approve_calls_beyond_its_permissions() -> Test {
     let ledger = Ledger::default();
     let tool = ledger.tool();
     let script = |call: &Call| match (purpose(call), answers(call)) {
@@ -156,7 +156,7 @@ async fn s7_3_a_message_never_approves_a_call() -> Test {
 }
 
 #[tokio::test]
-async fn s7_1_what_a_person_is_asked_does_not_come_before_the_owner() -> Test {
+async fn s7_1_the_owner_does_not_see_requests_for_a_person() -> Test {
     for background in [true, false] {
         let ledger = Ledger::default();
         let tool = ledger.tool();
@@ -212,7 +212,7 @@ async fn s8_2_a_child_whose_time_is_over_asks_its_owner_no_more() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("narrow", json!({}))]),
         ("lead", 1) => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),
-        // It thinks about it for longer than there is time.
+        // The owner thinks for longer than the timeout.
         ("lead", 2) => Turn::Hang(Vec::new()),
         _ => writes(call),
     };

@@ -1,4 +1,4 @@
-//! What one agent may spend.
+//! The budget of one agent.
 
 use offshoot_agent::{AgentReport, Agents, Budget, Function, KIND, ToolContext, ToolError};
 use offshoot_core::FailureKind;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use crate::budget_support::{Meter, budget, failure, priced, tireless};
 use crate::support::{Test, World, answers, heard, whole};
 
-/// How many notices tell that little is left.
+/// The number of notices that warn of a small remainder.
 fn warnings(call: &Call) -> usize {
     whole(call).matches("<notice kind=\"budget\"").count()
 }
 
 #[tokio::test]
-async fn s8_2_what_is_spent_of_a_budget_stays_within_it_and_the_last_words_are_kept() -> Test {
+async fn s8_2_the_use_stays_within_the_budget_and_last_words_fit() -> Test {
     for limits in ["20k tokens", "0.03usd", "30k tokens, 0.02usd", "6 steps"] {
         let meter = Meter::default();
         let world = World::of(meter.model(tireless), priced).await;
@@ -32,7 +32,7 @@ async fn s8_2_what_is_spent_of_a_budget_stays_within_it_and_the_last_words_are_k
         assert!(meter.money() <= money.map_or(u64::MAX, |money| money.0), "{limits}");
         assert!(meter.calls() <= steps.unwrap_or(u64::MAX), "{limits}: {}", meter.calls());
         assert!(meter.calls() >= 3, "{limits}: {}", meter.calls());
-        // What is shown is what is charged is what was used.
+        // The displayed, the charged and the used amounts are equal.
         let spent = *AgentReport::of(&agent.record().await?).unwrap().spent.unwrap();
         let live = world.agents.spent(&agent).await?.unwrap();
         assert_eq!(spent, live, "{limits}");
@@ -94,7 +94,7 @@ async fn s8_2_a_small_budget_is_enough_for_a_small_task() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
+async fn s8_2_a_model_that_underreports_tokens_still_ends() -> Test {
     let world = World::new(|call| {
         let Turn::Answer(mut answer) = tireless(call) else { unreachable!("it answers") };
         answer.parts.insert(0, Part::text("lorem ipsum ".repeat(80)));
@@ -106,7 +106,7 @@ async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
     let (kind, _) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Budget);
     let (calls, spent) = (world.model.asked().len() as u64, agent.counted("tokens").await?);
-    // Each reads all that came before.
+    // Each call reads all that came before it.
     assert!(spent >= 60 * calls * (calls - 1) / 2, "{calls} calls took {spent}");
     let report = AgentReport::of(&agent.record().await?).unwrap();
     assert_eq!(report.usage.total(), spent, "the sum shown is the sum charged");
@@ -114,7 +114,7 @@ async fn s8_2_who_counts_too_little_makes_no_budget_endless() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_most_of_it_is_told_once_with_what_is_left() -> Test {
+async fn s8_2_one_notice_warns_of_a_small_remainder() -> Test {
     let world = World::new(tireless).await;
     let agent = world.agent_of(&world.brief("loop").budget(budget("10 steps"))).await;
     agent.wait().await?;
@@ -128,7 +128,7 @@ async fn s8_2_most_of_it_is_told_once_with_what_is_left() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
+async fn s8_2_one_notice_warns_of_a_small_remainder_across_a_crash() -> Test {
     let live = async |memory: &Memory, agents: &Agents, fault: FaultPoint| {
         let store = FaultyStore::new(Arc::new(memory.clone()), fault);
         let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
@@ -182,11 +182,11 @@ async fn s8_2_most_of_it_is_told_once_also_across_a_crash() -> Test {
 async fn s8_2_a_limit_on_money_without_a_price_is_refused_at_the_start() -> Test {
     let world = World::new(|_| Turn::say("done")).await;
     let mut brief = world.brief("say").budget(budget("1usd"));
-    brief.model = "openai/nobody-knows-this".parse()?;
+    brief.model = "openai/unknown-model".parse()?;
     let told = world.agents.request(&brief).unwrap_err().to_string();
-    assert!(told.contains("the price of openai/nobody-knows-this is not known"), "{told}");
+    assert!(told.contains("the price of openai/unknown-model is not known"), "{told}");
     assert!(told.contains("limit tokens instead"), "{told}");
-    // One that was asked for in another way does not begin.
+    // A spawn request that skips this check fails when the agent starts.
     let request = offshoot_runtime::TaskRequest::new(KIND, offshoot_core::Payload::encode(&brief)?);
     let agent = world.session.spawn(request).await?;
     let (kind, words) = failure(&agent.wait().await?);
@@ -224,7 +224,7 @@ async fn s8_2_a_call_that_fails_before_it_says_anything_costs_nothing() -> Test 
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_a_call_that_is_cut_while_it_speaks_costs_what_was_reserved() -> Test {
+async fn s8_2_a_call_cut_in_its_answer_costs_its_reservation() -> Test {
     let meter = Meter::default();
     let mut calls = 0;
     let script = move |_: &Call| {
@@ -248,7 +248,7 @@ async fn s8_2_a_call_that_is_cut_while_it_speaks_costs_what_was_reserved() -> Te
 }
 
 #[tokio::test]
-async fn s8_2_last_words_are_said_even_where_a_tool_has_returned_more_than_is_left() -> Test {
+async fn s8_2_last_words_fit_after_a_tool_output_beyond_the_remainder() -> Test {
     async fn flood(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         Ok("word ".repeat(3_000))
     }

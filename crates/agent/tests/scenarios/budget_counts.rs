@@ -1,4 +1,4 @@
-//! Counters of tasks, which budgets are made of.
+//! The counters of a task, from which budgets are computed.
 
 use offshoot_core::{Block, BlockKind, Owner, TaskId};
 use offshoot_runtime::{BodyError, Context, Error, Kind, Runtime};
@@ -15,7 +15,7 @@ fn count(task: TaskId, by: i64, limit: Option<u64>) -> CounterChange {
 }
 
 #[tokio::test]
-async fn s8_2_of_many_who_draw_on_one_counter_none_goes_past_its_limit() -> Test {
+async fn s8_2_concurrent_charges_of_one_counter_stay_within_its_limit() -> Test {
     let draw = Kind::new("draw", |cx: Context, pool: TaskId| async move {
         let mut drawn = 0;
         loop {
@@ -52,7 +52,7 @@ async fn s8_2_of_many_who_draw_on_one_counter_none_goes_past_its_limit() -> Test
 }
 
 #[tokio::test]
-async fn s8_2_what_is_counted_with_blocks_is_there_with_them_or_not_at_all() -> Test {
+async fn s8_2_counters_and_their_blocks_are_stored_together() -> Test {
     let write = Kind::new("write", |cx: Context, (): ()| async move {
         let block = |text| Block::new(BlockKind::Other, text, cx.now());
         cx.append([block("one")]).counting([count(cx.id(), 5, Some(5))]).await?;

@@ -13,7 +13,7 @@ use crate::budget_support::{Meter, budget, priced};
 use crate::budget_tree::{all_ended, tree};
 use crate::support::{Test, answers, purpose};
 
-/// A root and three below it.
+/// A root with three agents below it.
 fn few(call: &Call) -> Turn {
     match (call.choice, purpose(call), answers(call)) {
         (ToolChoice::None, ..) => Turn::say("half of it"),
@@ -26,8 +26,8 @@ fn few(call: &Call) -> Turn {
     }
 }
 
-/// A tree on a store that fails there, until its root has ended or the process has
-/// died; how many commits there were.
+/// Runs a tree on a store that fails at this point, until its root has ended or the process has
+/// died. Returns the number of commits.
 async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, FaultPoint)) -> u64 {
     let store = FaultyStore::new(Arc::new(memory.clone()), fault);
     let open = Runtime::builder(Arc::new(store.clone()) as Arc<dyn Store>);
@@ -39,7 +39,7 @@ async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, FaultPoi
         && let Ok(root) = session.spawn(agents.request(&brief).unwrap()).name("top").await
     {
         let mut ended = std::pin::pin!(root.wait().into_future());
-        // Time is virtual, and goes on where whoever tries again waits.
+        // Time is virtual, and passes while a retry waits.
         while !store.has_crashed() && !futures_util::poll!(&mut ended).is_ready() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -49,8 +49,7 @@ async fn live(memory: &Memory, agents: &Agents, (limits, fault): (&str, FaultPoi
     store.commits()
 }
 
-/// Has the process die at every so many-th commit, and whoever takes up the work
-/// bring it to its end.
+/// Has the process die at every `every`-th commit, and a second process finish the work.
 async fn dies(script: fn(&Call) -> Turn, limits: &str, every: usize) -> Test {
     let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
     let fresh = || {
@@ -81,8 +80,7 @@ async fn dies(script: fn(&Call) -> Turn, limits: &str, every: usize) -> Test {
         all_ended(&runtime).await?;
         let what = format!("{fault:?} at {commit}: {meter:?}");
         let spent = agents.spent(&root).await?.unwrap();
-        // What was lost stays charged: more is charged than was used, and less than
-        // there was.
+        // A lost call stays charged: the charge is at least the use, and at most the budget.
         if let Some(tokens) = most.tokens {
             assert!(meter.tokens() <= spent.tokens && spent.tokens <= tokens, "{what} {spent:?}");
             assert_eq!(spent.tokens, root.counted("tokens").await?, "{what}");

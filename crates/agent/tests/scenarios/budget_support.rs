@@ -1,4 +1,4 @@
-//! A model that is paid, and what it was paid.
+//! A model with a price, and the amounts it was paid.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use serde_json::json;
 
 use crate::support::{Doors, purpose};
 
-/// What everybody pays.
+/// The price that every test pays.
 pub(crate) const PRICE: Price =
     Price { input: 1_000, cache_read: 100, cache_write: 1_250, output: 5_000 };
 
-/// What calls really took.
+/// The tokens that the calls used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
     tokens: Arc<AtomicU64>,
@@ -28,7 +28,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// A model that answers as `script` says, and what it has taken is noted.
+    /// A model that answers as `script` says and records the tokens of each call.
     pub(crate) fn model(&self, mut script: impl FnMut(&Call) -> Turn + Send + 'static) -> Scripted {
         let meter = self.clone();
         Scripted::new(move |call| match script(call) {
@@ -46,7 +46,7 @@ impl Meter {
         let input = (sizes.sum::<u64>() + preface) / 4 + 100;
         let output = answer.parts.iter().map(size).sum::<u64>() / 4 + 10;
         assert!(call.max_output.is_none_or(|most| output <= most), "{output} {call:?}");
-        // All kinds of tokens there are.
+        // Every kind of token is used.
         let (cache_read, cache_write) = (input / 3, input / 2);
         let usage = Usage { input, cache_read, cache_write, output, thought: 0 };
         answer.usage = usage;
@@ -79,7 +79,7 @@ fn size(part: &Part) -> u64 {
     bytes as u64
 }
 
-/// With what the scripted model costs.
+/// The price table of the scripted model.
 pub(crate) fn priced(agents: Agents) -> Agents {
     agents.prices(Prices::default().with("scripted/model".parse().unwrap(), PRICE))
 }
@@ -88,7 +88,7 @@ pub(crate) fn budget(written: &str) -> Budget {
     written.parse().unwrap()
 }
 
-/// Works on and on, and says how far it has come when it may do nothing else.
+/// A script that works on and on, and reports its progress when tools are no longer allowed.
 pub(crate) fn tireless(call: &Call) -> Turn {
     match call.choice {
         ToolChoice::None => Turn::say("half of it"),
@@ -103,15 +103,14 @@ pub(crate) fn failure(ended: &WaitResult) -> (FailureKind, String) {
     }
 }
 
-/// A model whose answers to whoever is asked to wait stand before a door of that
-/// name.
+/// A model that answers a request to wait only once the door of that name is open.
 #[derive(Clone, Debug)]
-pub(crate) struct Slow {
+pub(crate) struct SlowModel {
     pub(crate) inner: Scripted,
     pub(crate) doors: Doors,
 }
 
-impl Model for Slow {
+impl Model for SlowModel {
     fn name(&self) -> &ModelName {
         self.inner.name()
     }

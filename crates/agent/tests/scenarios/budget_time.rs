@@ -1,4 +1,4 @@
-//! How long agents may take, and what costs no time.
+//! The time budget of agents, and the waits that are free of charge.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,16 +17,16 @@ use crate::support::{Test, World, answers, heard};
 
 type Nothing = Map<String, Value>;
 
-/// A tool that waits for a person for an hour.
-fn ask_somebody() -> impl Tool {
+/// A tool that waits an hour for a person.
+fn ask_person() -> impl Tool {
     async fn ask(cx: ToolContext, _: Nothing) -> Result<String, ToolError> {
         cx.on_hold(tokio::time::sleep(Duration::from_secs(3_600))).await;
         Ok("yes".to_owned())
     }
-    Function::new("ask_somebody", "Asks.", ask).idempotent().long_running()
+    Function::new("ask_person", "Asks.", ask).idempotent().long_running()
 }
 
-/// A tool that takes so many seconds.
+/// A tool that runs for this many seconds.
 fn work() -> impl Tool {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Seconds {
@@ -52,7 +52,7 @@ async fn s8_2_a_budget_of_time_ends_with_last_words() -> Test {
     assert!(words.contains("limit of 2m;") && words.contains("half of it"), "{words}");
     let spent = world.agents.spent(&agent).await?.unwrap();
     assert_eq!(spent.limits, budget("2m"));
-    // It is told in time.
+    // The warning comes in time.
     let asked = world.model.asked();
     let told: Vec<_> =
         asked.iter().map(|call| heard(call).join("").contains("- 20s of 2m")).collect();
@@ -65,22 +65,22 @@ async fn s8_2_waiting_for_people_costs_no_time() -> Test {
     let script = |call: &Call| match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("half of it"),
         (_, 0) => Turn::call([("work", json!({"seconds": 30}))]),
-        // Two at once, one of which only works.
-        (_, 1) => Turn::call([("ask_somebody", json!({})), ("work", json!({"seconds": 1_000}))]),
+        // Two calls at once, of which only one works.
+        (_, 1) => Turn::call([("ask_person", json!({})), ("work", json!({"seconds": 1_000}))]),
         (_, 2) => Turn::call([("work", json!({"seconds": 20}))]),
         (_, 3) => Turn::say("in time"),
         _ => Turn::say("again"),
     };
-    let world = World::with(script, |agents| agents.tool(work()).tool(ask_somebody())).await;
+    let world = World::with(script, |agents| agents.tool(work()).tool(ask_person())).await;
     let agent = world.agent_of(&world.brief("ask").budget(budget("1m"))).await;
     assert_eq!(agent.wait().await?.decode::<String>()?, "in time");
-    // The clock goes on afterwards.
+    // The clock goes on after the wait.
     let script = |call: &Call| match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("half of it"),
-        (_, 0) => Turn::call([("ask_somebody", json!({}))]),
+        (_, 0) => Turn::call([("ask_person", json!({}))]),
         _ => Turn::call([("work", json!({"seconds": 50}))]),
     };
-    let world = World::with(script, |agents| agents.tool(work()).tool(ask_somebody())).await;
+    let world = World::with(script, |agents| agents.tool(work()).tool(ask_person())).await;
     let agent = world.agent_of(&world.brief("ask").budget(budget("1m"))).await;
     let began = tokio::time::Instant::now();
     assert_eq!(failure(&agent.wait().await?).0, FailureKind::Timeout);
@@ -111,13 +111,13 @@ async fn s8_2_waiting_for_people_costs_no_time_across_a_crash() -> Test {
     };
     let script = |call: &Call| match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("half of it"),
-        (_, 0) => Turn::call([("ask_somebody", json!({}))]),
+        (_, 0) => Turn::call([("ask_person", json!({}))]),
         (_, 1) => Turn::call([("work", json!({"seconds": 50}))]),
         _ => Turn::say("in time"),
     };
     let agents = Agents::with_model(Scripted::new(script)).tool(work());
     let agents =
-        agents.tool(Function::new("ask_somebody", "Asks.", tool).idempotent().long_running());
+        agents.tool(Function::new("ask_person", "Asks.", tool).idempotent().long_running());
     let memory = Memory::new();
     let open =
         || async { Runtime::builder(memory.clone()).backend(KIND, agents.backend()).open().await };
@@ -126,7 +126,7 @@ async fn s8_2_waiting_for_people_costs_no_time_across_a_crash() -> Test {
     let brief = Brief::new("scripted/model".parse()?, "ask").budget(budget("1m"));
     let id = session.spawn(agents.request(&brief)?).await?.id();
     begun.notified().await;
-    // It waits for long, and nobody is there for longer.
+    // The agent waits for long, and the process is gone for longer.
     tokio::time::sleep(Duration::from_secs(1_000)).await;
     drop((session, runtime));
     tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! What a tree of agents may spend together.
+//! The budget that a tree of agents shares.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use offshoot_runtime::{Runtime, Session, TaskRef};
 use offshoot_store::Memory;
 use serde_json::{Value, json};
 
-use crate::budget_support::{Meter, Slow, budget, failure, priced, tireless};
+use crate::budget_support::{Meter, SlowModel, budget, failure, priced, tireless};
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
-/// A root with four below it, which have fifteen below them: twenty agents. Each
-/// works a while, and says how far it has come when it may do nothing else.
+/// A root with four children and fifteen grandchildren: twenty agents. Each works for a while,
+/// and reports its progress when tools are no longer allowed.
 pub(crate) fn tree(call: &Call) -> Turn {
     let spawn = |names: &[String]| {
         let child = |name: &String| ("spawn_agent", json!({"name": name, "task": name}));
@@ -32,7 +32,7 @@ pub(crate) fn tree(call: &Call) -> Turn {
     }
 }
 
-/// Waits until all that are live have ended.
+/// Waits until every live task has ended.
 pub(crate) async fn all_ended(runtime: &Runtime) -> Result<Vec<TaskRef>, offshoot_runtime::Error> {
     while let Some(task) = runtime.tasks().live().await?.items.first() {
         runtime.task(&task.id().to_string()).await?.wait().await?;
@@ -62,7 +62,7 @@ async fn s8_2_a_tree_of_twenty_spends_no_more_than_its_root_may() -> Test {
         assert!(meter.tokens() <= limit.tokens.unwrap_or(u64::MAX), "{limits}: {meter:?}");
         assert!(meter.money() <= limit.money.map_or(u64::MAX, |most| most.0), "{limits}");
         assert!(meter.calls() <= limit.steps.unwrap_or(u64::MAX), "{limits}: {meter:?}");
-        // The sum shown is the sum charged, and is what was used.
+        // The displayed sum, the charged sum and the use are equal.
         let spent = world.agents.spent(&root).await?.unwrap();
         let mut shown = 0;
         for agent in &agents {
@@ -83,7 +83,7 @@ async fn s8_2_a_tree_of_twenty_spends_no_more_than_its_root_may() -> Test {
             assert_eq!(agents.len(), 20);
             assert_eq!(ended.decode::<String>()?, "done");
         } else {
-            // Whoever it belongs to has its last words, whatever the others took.
+            // The owner of the budget has its last words, regardless of the use of the others.
             let words = match ended.outcome() {
                 Some(Outcome::Failed(failure)) => failure.message.clone(),
                 _ => ended.decode::<String>()?,
@@ -95,7 +95,7 @@ async fn s8_2_a_tree_of_twenty_spends_no_more_than_its_root_may() -> Test {
     Ok(())
 }
 
-/// A lead that sends off `children` with these arguments and then waits.
+/// A lead that spawns `children` with these arguments and then waits.
 fn lead(children: Vec<Value>) -> impl FnMut(&Call) -> Turn + Send + 'static {
     move |call| match (call.choice, purpose(call), answers(call)) {
         (ToolChoice::None, ..) => Turn::say("half of it"),
@@ -106,7 +106,7 @@ fn lead(children: Vec<Value>) -> impl FnMut(&Call) -> Turn + Send + 'static {
 }
 
 #[tokio::test]
-async fn s7_3_s8_2_whoever_is_sent_off_cannot_widen_what_its_owner_may_spend() -> Test {
+async fn s7_3_s8_2_a_child_cannot_widen_the_budget_of_its_owner() -> Test {
     let meter = Meter::default();
     let child = json!({"name": "a", "task": "loop", "budget": "900k tokens, 50 steps"});
     let world = World::of(meter.model(lead(vec![child])), priced).await;
@@ -142,7 +142,7 @@ async fn s8_2_a_budget_of_its_own_is_less_and_counts_on_both() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_a_budget_that_is_none_sends_nobody_off_and_says_why() -> Test {
+async fn s8_2_a_spawn_with_an_invalid_budget_is_refused_with_the_reason() -> Test {
     let children = ["200k", "1.5 steps", "lots"]
         .map(|budget| json!({"name": "a", "task": "loop", "budget": budget}));
     let world = World::new(lead(children.to_vec())).await;
@@ -157,8 +157,8 @@ async fn s8_2_a_budget_that_is_none_sends_nobody_off_and_says_why() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_with_nothing_left_nobody_is_sent_off() -> Test {
-    // The second one has no step left to be sent off for.
+async fn s8_2_a_spawn_on_an_empty_budget_is_refused() -> Test {
+    // No step is left for the second child.
     let child = json!({"name": "a", "task": "loop", "background": false, "budget": "1 step"});
     let script = move |call: &Call| match (call.choice, purpose(call), answers(call)) {
         (ToolChoice::None, ..) => Turn::say("half of it"),
@@ -168,7 +168,7 @@ async fn s8_2_with_nothing_left_nobody_is_sent_off() -> Test {
     let world = World::new(script).await;
     let root = world.agent_of(&world.brief("lead").budget(budget("2 steps"))).await;
     let ended = root.wait().await?;
-    // Of two steps it has used one, and the other one is for its last words.
+    // Of two steps the agent has used one, and the other is reserved for its last words.
     let (kind, words) = failure(&ended);
     assert_eq!(kind, FailureKind::Budget);
     assert!(words.contains("half of it"), "{words}");
@@ -179,7 +179,7 @@ async fn s8_2_with_nothing_left_nobody_is_sent_off() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_whoever_is_detached_still_counts_on_those_above() -> Test {
+async fn s8_2_a_detached_agent_still_charges_the_budgets_above_it() -> Test {
     let meter = Meter::default();
     let child = json!({"name": "a", "task": "loop", "detached": true});
     let world = World::of(meter.model(lead(vec![child])), priced).await;
@@ -198,19 +198,19 @@ async fn s8_2_whoever_is_detached_still_counts_on_those_above() -> Test {
 }
 
 #[tokio::test]
-async fn s8_2_another_model_without_a_price_is_not_sent_off_on_limited_money() -> Test {
-    let child = json!({"name": "a", "task": "loop", "model": "openai/nobody-knows-this"});
+async fn s8_2_a_model_without_a_price_is_refused_on_limited_money() -> Test {
+    let child = json!({"name": "a", "task": "loop", "model": "openai/unknown-model"});
     let world = World::with(lead(vec![child]), priced).await;
     let root = world.agent_of(&world.brief("lead").budget(budget("1usd"))).await;
     assert_eq!(root.wait().await?.decode::<String>()?, "done");
     let told = heard(world.model.asked().last().unwrap()).join("\n");
-    assert!(told.contains("Nothing was started: the price of openai/nobody-knows-this"), "{told}");
+    assert!(told.contains("Nothing was started: the price of openai/unknown-model"), "{told}");
     assert_eq!(world.runtime().tasks().await?.items.len(), 1);
     Ok(())
 }
 
-/// Two whose calls do not fit into one pool at once: the answer of the first one
-/// stands before a door.
+/// Two agents whose calls exceed one pool together: the answer to the first call waits at a
+/// door.
 async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_runtime::Error> {
     let doors = Doors::default();
     let script = |call: &Call| match (call.choice, purpose(call), answers(call)) {
@@ -222,22 +222,22 @@ async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_ru
         (_, "lead", 1) => Turn::call([("spawn_agent", json!({"name": "b", "task": "b"}))]),
         _ => Turn::say("done"),
     };
-    // Its calls are charged the floor alone, which leaves room for what they reserve.
+    // The calls are charged the floor alone, which leaves room for their reservations.
     let inner = Scripted::new(script);
     let inner = inner.with_limits(ModelLimits { window: 128_000, output: 16_000 });
-    let slow = Slow { inner: inner.clone(), doors: doors.clone() };
+    let slow = SlowModel { inner: inner.clone(), doors: doors.clone() };
     let agents = priced(Agents::with_model(slow)).tool(doors.tool());
     let runtime = Runtime::builder(Memory::new());
     let runtime = runtime.backend(offshoot_agent::KIND, agents.backend()).open().await?;
     let session = runtime.session("main").await?;
     let brief = |task| offshoot_agent::Brief::new("scripted/model".parse().unwrap(), task);
     session.spawn(agents.request(&brief("size")).unwrap()).await?.wait().await?;
-    // A call that reads so much leaves enough for its last words and its owner's,
-    // and not for another one.
+    // A call of this size leaves enough for the last words of the agent and of its owner, and
+    // too little for another call.
     let limits = format!("{} tokens", 6 * size(&inner.asked()[0]));
     let brief = brief("lead").budget(budget(&limits));
     let lead = session.spawn(agents.request(&brief).unwrap()).name("lead").await?;
-    // The call of the one is in flight before the other one is sent off.
+    // The call of the first child is in flight before the second child is spawned.
     child(&runtime, "lead/a").await;
     while lead.counted("tokens").await? < size(&inner.asked()[0]) {
         tokio::task::yield_now().await;
@@ -250,7 +250,7 @@ async fn two_at_once() -> Result<(Doors, Runtime, Session, TaskRef), offshoot_ru
     Ok((doors, runtime, session, lead))
 }
 
-/// About how many tokens a call is that says next to nothing.
+/// The approximate number of tokens of a call with a nearly empty conversation.
 fn size(call: &Call) -> u64 {
     let tools = call
         .tools
@@ -269,14 +269,14 @@ async fn child(runtime: &Runtime, handle: &str) -> TaskRef {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
+async fn s8_2_an_agent_waits_for_the_reservations_of_others() -> Test {
     let (doors, runtime, _session, lead) = two_at_once().await?;
     let second = runtime.task("lead/b").await?;
     let held = loop {
         let report = AgentReport::of(&second.record().await?);
         match report.and_then(|report| report.model_delay).and_then(|delay| delay.held) {
             Some(held) => break held,
-            // It is written once a second, and time is virtual.
+            // The counter is written once a second, and time is virtual.
             None => tokio::time::sleep(Duration::from_millis(100)).await,
         }
     };
@@ -289,7 +289,7 @@ async fn s8_2_whoever_lacks_what_others_have_in_flight_waits_for_it() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_whoever_waits_for_others_can_be_cancelled() -> Test {
+async fn s8_2_an_agent_that_waits_for_reservations_can_be_cancelled() -> Test {
     let (doors, runtime, _session, lead) = two_at_once().await?;
     let second = runtime.task("lead/b").await?;
     second.cancel("enough").await?;
@@ -302,9 +302,9 @@ async fn s8_2_whoever_waits_for_others_can_be_cancelled() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_2_what_is_in_flight_is_not_shown_as_spent() -> Test {
+async fn s8_2_a_reservation_is_not_shown_as_used() -> Test {
     let doors = Doors::default();
-    let slow = Slow { inner: Scripted::new(|_| Turn::say("done")), doors: doors.clone() };
+    let slow = SlowModel { inner: Scripted::new(|_| Turn::say("done")), doors: doors.clone() };
     let agents = Agents::with_model(slow);
     let runtime = Runtime::builder(Memory::new());
     let runtime = runtime.backend(offshoot_agent::KIND, agents.backend()).open().await?;

@@ -33,7 +33,7 @@ fn world_of(calls: Vec<(&'static str, serde_json::Value)>) -> impl Future<Output
 }
 
 #[tokio::test]
-async fn s11_1_what_is_wrong_with_a_call_is_told_to_the_model() -> Test {
+async fn s11_1_the_model_hears_the_error_of_a_call() -> Test {
     let world = world_of(vec![
         ("add", json!({"a": 1, "b": 2})),
         ("add", json!({"a": 1, "c": 2})),

@@ -1,4 +1,4 @@
-//! Agents that send others off.
+//! Agents that spawn others.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 #[tokio::test]
-async fn s4_4_results_of_the_background_come_home_once_and_in_order() -> Test {
+async fn s4_4_background_results_are_delivered_once_and_in_order() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "first"})),
@@ -111,7 +111,7 @@ async fn s5_2_a_message_to_an_agent_that_has_ended_goes_on_with_its_conversation
 }
 
 #[tokio::test]
-async fn a_fork_knows_what_was_said_before_the_answer_that_made_it() -> Test {
+async fn a_fork_knows_the_conversation_before_its_spawn() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("list_tasks", json!({}))]),
         ("lead", 1) if heard(call).last() == Some(&"dig deeper") => Turn::say("dug"),
@@ -155,7 +155,7 @@ async fn s11_6_a_third_look_that_shows_the_same_waits_for_a_change() -> Test {
 }
 
 #[tokio::test]
-async fn s11_6_whoever_is_asked_for_something_else_is_no_twin() -> Test {
+async fn s11_6_an_agent_with_another_task_is_no_twin() -> Test {
     let schema = json!({"type": "object"});
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", _) if heard(call).last() == Some(&"same") => Turn::Hang(Vec::new()),
@@ -185,7 +185,7 @@ async fn s11_6_whoever_is_asked_for_something_else_is_no_twin() -> Test {
 }
 
 #[tokio::test]
-async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
+async fn s11_4_an_agent_that_needs_the_result_of_a_twin_waits_for_it() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "same"}))]),
@@ -210,8 +210,8 @@ async fn s11_4_whoever_needs_the_result_of_a_twin_waits_for_it() -> Test {
     Ok(())
 }
 
-/// A lead with a child that never ends looks around as it is told to, until it
-/// was told that polling does not help. How long that took, and how many looks.
+/// Runs a lead that polls a child without end until a notice says that polling does not help.
+/// Returns the elapsed time and the number of polls.
 async fn polls(task: &str, look: impl Fn(usize) -> Turn + Send + 'static) -> (Duration, usize) {
     let child = json!({"name": "a", "task": task});
     let world = World::new(move |call| match (purpose(call), answers(call)) {
@@ -240,15 +240,15 @@ async fn s11_6_looks_that_take_turns_wait_for_a_change() -> Test {
     let both = [list, inspect];
     let (span, looks) = polls("hang", move |step| Turn::call([both[step % 2].clone()])).await;
     assert!((60..120).contains(&span.as_secs()), "{span:?}");
-    // It may have seen how the child began.
+    // The lead may have seen the start of the child.
     assert!(looks <= 16, "{looks}");
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_6_looks_at_one_that_waits_for_an_answer_wait_too() -> Test {
+async fn s11_6_polls_of_a_child_that_waits_for_an_answer_wait_too() -> Test {
     let look = |step| match step {
-        // Until it asks.
+        // Until the child asks.
         1 => Turn::call([("wait_tasks", json!({"tasks": ["a"]}))]),
         _ => Turn::call([("list_tasks", json!({}))]),
     };
@@ -264,7 +264,7 @@ async fn s11_6_looks_of_one_answer_wait_for_a_change_together() -> Test {
     let both = [both.clone(), both].concat();
     let (span, looks) = polls("hang", move |_| Turn::call(both.clone())).await;
     assert!((60..120).contains(&span.as_secs()), "one wait, not one for each: {span:?}");
-    // It may have seen how the child began.
+    // The lead may have seen the start of the child.
     assert!(looks <= 16, "{looks}");
     Ok(())
 }
@@ -287,7 +287,7 @@ async fn s11_5_a_wait_returns_results_once_and_messages_end_it() -> Test {
 }
 
 #[tokio::test]
-async fn s4_3_a_result_is_told_whole_once_and_can_be_read_again() -> Test {
+async fn s4_3_a_result_is_delivered_whole_once_and_can_be_read_again() -> Test {
     let wait = ("wait_tasks", json!({"tasks": ["a"]}));
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "quick"}))]),

@@ -1,4 +1,4 @@
-//! Conversations that grow too long.
+//! Compaction of long conversations.
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_models::{ModelError, ModelLimits, Scripted, ToolChoice, Turn};
@@ -26,7 +26,7 @@ async fn ended(model: &Scripted, brief: &Brief) -> Result<WaitResult, Box<dyn st
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_summed_up_and_the_last_two_steps_stay() -> Test {
+async fn a_long_conversation_is_compacted_and_the_last_two_steps_stay() -> Test {
     let mut steps = 0;
     let model = Scripted::new(move |call| {
         if call.choice == ToolChoice::None {

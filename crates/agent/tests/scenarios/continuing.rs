@@ -1,4 +1,4 @@
-//! Agents that go on with the conversation of one that has ended.
+//! Agents that continue the conversation of an ended agent.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,14 +13,14 @@ use tokio::sync::Notify;
 
 use crate::support::{Test, World, answers, heard, last, purpose, whole};
 
-/// Says something to an agent that has ended. The one that goes on.
+/// Sends a message to an ended agent. Returns the agent that continues for it.
 async fn go_on(world: &World, ended: &TaskRef, said: &str) -> TaskRef {
     let receipts = ended.send(said).await.unwrap();
     world.session.task(&receipts.first().unwrap().task.to_string()).await.unwrap()
 }
 
 #[tokio::test]
-async fn s11_3_whoever_goes_on_for_one_whose_results_did_not_fit_may_try_again() -> Test {
+async fn s11_3_a_continuation_after_rejected_results_may_submit_again() -> Test {
     let schema =
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let world = World::new(|call| match heard(call).contains(&"an integer, please") {
@@ -70,7 +70,7 @@ async fn ids_stay_apart_when_another_goes_on() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_whoever_goes_on_makes_no_call_again_that_another_has_begun() -> Test {
+async fn s9_3_a_continuation_repeats_no_call_of_the_ended_agent() -> Test {
     let (calls, begun) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
     let (counted, tell) = (calls.clone(), begun.clone());
     let pay = move |_: ToolContext, _: Map<String, Value>| {
@@ -118,7 +118,7 @@ async fn s9_3_whoever_goes_on_makes_no_call_again_that_another_has_begun() -> Te
 }
 
 #[tokio::test]
-async fn a_fork_that_never_began_still_knows_what_it_was_to_know() -> Test {
+async fn a_fork_that_never_began_keeps_its_conversation() -> Test {
     let mut caps = Caps::default();
     caps.executing.space = Some(1);
     let script = |call: &Call| match (purpose(call), answers(call)) {

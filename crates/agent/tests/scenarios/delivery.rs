@@ -1,4 +1,4 @@
-//! How results reach the one who sent them off.
+//! Delivery of results to the owner of a task.
 
 use std::sync::Arc;
 
@@ -12,25 +12,25 @@ use tokio::sync::Notify;
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
-/// How often a conversation tells of a result.
-fn told(call: &Call, result: &str) -> usize {
+/// The number of reports of a result in a conversation.
+fn report_count(call: &Call, result: &str) -> usize {
     let whole = format!("{:?}", call.messages);
     assert!(!whole.contains(&format!("{result}{result}")));
     whole.matches(result).count()
 }
 
 #[tokio::test]
-async fn s4_2_what_was_read_before_a_turn_failed_is_there_when_the_agent_goes_on() -> Test {
+async fn s4_2_rows_read_before_a_failed_turn_are_in_the_next_one() -> Test {
     let (provider, message) = (Provider::Scripted, "broken".to_owned());
     let broken = ModelError::BadRequest { provider, message };
     let mut failed = false;
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
-        ("lead", _) if !failed && told(call, "work is done") == 1 => {
+        ("lead", _) if !failed && report_count(call, "work is done") == 1 => {
             failed = true;
             Turn::Fail(Vec::new(), broken.clone())
         }
-        ("lead", _) if told(call, "work is done") == 1 => Turn::say("read at last"),
+        ("lead", _) if report_count(call, "work is done") == 1 => Turn::say("read at last"),
         ("lead", _) => Turn::say("waiting"),
         _ => Turn::say("work is done"),
     })
@@ -45,12 +45,12 @@ async fn s4_2_what_was_read_before_a_turn_failed_is_there_when_the_agent_goes_on
 }
 
 #[tokio::test]
-async fn s4_2_a_result_that_a_cancelled_agent_left_is_told_once_to_the_one_that_goes_on() -> Test {
+async fn s4_2_an_unread_result_reaches_the_continuation_once() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
         ("lead", 1) => Turn::call([("stand", json!({"door": "shut"}))]),
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("lead", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         _ => Turn::say("work is done"),
     };
     let world = World::with(script, |agents| agents.tool(doors.tool())).await;
@@ -70,7 +70,7 @@ async fn s4_2_a_result_that_a_cancelled_agent_left_is_told_once_to_the_one_that_
 }
 
 #[tokio::test]
-async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step() -> Test {
+async fn s4_4_an_agent_hears_of_its_detached_child_before_the_next_step() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => {
@@ -78,10 +78,10 @@ async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step(
             Turn::call([("spawn_agent", spawn)])
         }
         ("lead", 1) => Turn::call([("stand", json!({"door": "a"}))]),
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
-        // Of another one's it is not told.
+        ("lead", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
+        // The lead hears nothing of the task of another agent.
         ("other", 0) => Turn::call([("stand", json!({"door": "b"}))]),
-        ("other", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("other", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         _ => Turn::say("work is done"),
     };
     let world = World::with(script, |agents| agents.tool(doors.tool())).await;
@@ -97,7 +97,7 @@ async fn s4_4_an_agent_is_told_of_one_that_it_has_detached_before_its_next_step(
 }
 
 #[tokio::test]
-async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> Test {
+async fn s5_3_unread_messages_reach_the_continuation() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([("stand", json!({"door": "a"}))]),
@@ -106,25 +106,25 @@ async fn s5_3_what_an_agent_has_not_read_is_said_to_whoever_goes_on_for_it() -> 
     let world = World::with(script, |agents| agents.tool(doors.tool())).await;
     let agent = world.agent("lead").await;
     until_called(&agent, "stand").await?;
-    // By its session, and by the host, who has no inbox.
+    // The senders are the session and the host, which has no inbox.
     agent.send("first").await?;
     world.runtime().task(&agent.id().to_string()).await?.send("second").await?;
     agent.cancel("enough").await?;
     agent.wait().await?;
     let receipts = agent.send("third").await?;
-    let recipient = receipts.first().ok_or("nobody was told")?.task;
+    let recipient = receipts.first().ok_or("no receipt")?.task;
     let recipient = world.session.task(&recipient.to_string()).await?;
     let answer: String = recipient.wait().await?.decode()?;
     assert!(answer.ends_with("| first | second | third"), "{answer}");
-    // It was said once.
-    let recipient = recipient.send("fourth").await?.first().ok_or("nobody was told")?.task;
+    // The message was delivered once.
+    let recipient = recipient.send("fourth").await?.first().ok_or("no receipt")?.task;
     let recipient = world.session.task(&recipient.to_string()).await?;
     assert_eq!(recipient.wait().await?.decode::<String>()?, "fourth");
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_3_a_result_that_came_while_the_process_was_dead_is_told_once() -> Test {
+async fn s4_3_a_result_from_a_dead_process_is_delivered_once() -> Test {
     let folder = tempfile::tempdir()?;
     let begun = Arc::new(Notify::new());
     let (tell, mut asked) = (begun.clone(), 0);
@@ -136,7 +136,7 @@ async fn s4_3_a_result_that_came_while_the_process_was_dead_is_told_once() -> Te
             // The process dies while the lead thinks.
             if asked == 1 { Turn::Hang(Vec::new()) } else { Turn::say("waiting") }
         }
-        ("lead", _) => Turn::say(format!("told {} times", told(call, "work is done"))),
+        ("lead", _) => Turn::say(format!("told {} times", report_count(call, "work is done"))),
         _ => Turn::say("work is done"),
     });
     let agents = Agents::with_model(model);
@@ -168,7 +168,7 @@ async fn s4_5_an_agent_with_live_children_waits_for_them_and_is_woken() -> Test 
     let world = World::with(
         |call| match (purpose(call), answers(call)) {
             ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "work"}))]),
-            ("lead", _) if told(call, "work is done") == 1 => Turn::say("now I am done"),
+            ("lead", _) if report_count(call, "work is done") == 1 => Turn::say("now I am done"),
             ("lead", _) => Turn::say("too early"),
             (_, 0) => Turn::call([("stand", json!({}))]),
             _ => Turn::say("work is done"),
@@ -205,10 +205,10 @@ async fn s4_5_an_agent_with_live_children_waits_for_them_and_is_woken() -> Test 
 async fn s4_7_a_grandchild_wakes_its_parent_alone() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "mid", "task": "middle"}))]),
-        ("lead", _) if told(call, "middle is done") == 1 => Turn::say("over"),
+        ("lead", _) if report_count(call, "middle is done") == 1 => Turn::say("over"),
         ("lead", _) => Turn::say("waiting"),
         ("middle", 0) => Turn::call([("spawn_agent", json!({"name": "low", "task": "lowest"}))]),
-        ("middle", _) if told(call, "lowest is done") == 1 => Turn::say("middle is done"),
+        ("middle", _) if report_count(call, "lowest is done") == 1 => Turn::say("middle is done"),
         ("middle", _) => Turn::say("waiting, too"),
         _ => Turn::say("lowest is done"),
     })
@@ -216,7 +216,7 @@ async fn s4_7_a_grandchild_wakes_its_parent_alone() -> Test {
     assert_eq!(world.answer("lead").await, "over");
     let asked = world.model.asked();
     for call in asked.iter().filter(|call| purpose(call) == "lead") {
-        assert_eq!(told(call, "lowest is done"), 0, "{:?}", heard(call));
+        assert_eq!(report_count(call, "lowest is done"), 0, "{:?}", heard(call));
     }
     Ok(())
 }

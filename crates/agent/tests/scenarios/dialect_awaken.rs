@@ -41,7 +41,7 @@ async fn s11_7_awaken_runs_an_agent_and_gets_its_answer() -> Test {
 }
 
 #[tokio::test]
-async fn s11_7_awaken_says_what_fails_of_a_cancel_or_a_message() -> Test {
+async fn s11_7_awaken_reports_failed_cancels_and_messages() -> Test {
     let child = |name: &str| json!({"relation": "child", "name": name});
     let said = vec![
         ("agent_run_agent", json!({"prompt": "ask ask"})),

@@ -8,7 +8,7 @@ use crate::dialects::{Peer, assert_failed, calls, keys, parsed};
 use crate::support::{Test, whole};
 
 #[tokio::test]
-async fn s11_7_claude_code_launches_in_the_background_unless_told_otherwise() -> Test {
+async fn s11_7_claude_code_launches_in_the_background_by_default() -> Test {
     let next = |results: &[ToolResult]| {
         let id = |at: usize| parsed(&results[at])["agentId"].clone();
         Some(match results.len() {

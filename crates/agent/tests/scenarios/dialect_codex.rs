@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use crate::dialects::{Peer, assert_failed, calls, keys, parsed, results};
 use crate::support::{Test, World, answers, purpose};
 
-/// The id of the agent that a call has sent off.
+/// The id of the agent that a call has spawned.
 fn id(result: &ToolResult) -> String {
     parsed(result)["agent_id"].as_str().unwrap().to_owned()
 }

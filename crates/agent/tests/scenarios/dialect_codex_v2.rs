@@ -15,7 +15,7 @@ fn alone(name: &str, message: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_7_codex_v2_waits_for_whatever_comes_and_is_told_of_it_once() -> Test {
+async fn s11_7_codex_v2_waits_for_any_event_and_hears_of_it_once() -> Test {
     let said = vec![
         ("spawn_agent", alone("slow_one", "hang")),
         ("wait_agent", json!({"timeout_ms": 1})),
@@ -106,7 +106,7 @@ async fn s11_7_codex_v2_errors_are_errors() -> Test {
 }
 
 #[tokio::test]
-async fn s11_7_codex_v2_forks_all_turns_unless_told_how_many() -> Test {
+async fn s11_7_codex_v2_forks_all_turns_unless_a_number_is_given() -> Test {
     let world = World::new(|call| match (heard(call).last(), answers(call)) {
         (Some(task), _) if task.starts_with("child ") => Turn::say("done"),
         (_, 0) => Turn::call([

@@ -7,7 +7,7 @@ use crate::dialects::{Peer, assert_failed, calls};
 use crate::support::{Test, whole};
 
 #[tokio::test]
-async fn s11_7_defect_spawns_inspects_and_is_told_once() -> Test {
+async fn s11_7_defect_spawns_inspects_and_hears_of_each_end_once() -> Test {
     let said = vec![
         ("inspect_background_task", json!({})),
         ("spawn_agent", json!({"profile": "agent", "task": "quick"})),
@@ -41,7 +41,7 @@ async fn s11_7_defect_spawns_inspects_and_is_told_once() -> Test {
 }
 
 #[tokio::test]
-async fn s11_7_defect_is_told_of_a_cancel_as_a_cancel_and_of_errors_as_errors() -> Test {
+async fn s11_7_defect_reports_a_cancel_as_a_cancel_and_errors_as_errors() -> Test {
     let said = vec![
         ("spawn_agent", json!({"profile": "agent", "task": "hang", "run_in_background": true})),
         ("cancel_background_task", json!({"task_id": "bg-2"})),

@@ -101,7 +101,7 @@ async fn s11_7_everruns_waits_as_long_as_it_says_and_loses_nothing() -> Test {
     let cancelled = parsed(&results[3]);
     assert_eq!(keys(&cancelled), ["cancel_requested", "executor", "state", "task_id"]);
     assert_eq!(cancelled["cancel_requested"], true);
-    // However often it is asked, it says that it was stopped.
+    // Each repeated call reports that the task was stopped.
     for again in &results[4..6] {
         let waited = parsed(again);
         assert_eq!(keys(&waited), ["task", "timed_out"]);
@@ -134,7 +134,7 @@ async fn s11_7_everruns_waits_as_long_as_it_says_and_loses_nothing() -> Test {
 }
 
 #[tokio::test]
-async fn s11_7_everruns_answers_what_a_task_asks() -> Test {
+async fn s11_7_everruns_answers_questions_of_a_task() -> Test {
     let next = |results: &[ToolResult]| {
         let asked = || parsed(&results[1])["task"]["input_request"]["id"].clone();
         Some(match results.len() {

@@ -1,4 +1,4 @@
-//! Results that are handed in by the word that a dialect has for being done.
+//! Results that are submitted with the completion tool of a dialect.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::permissions::{Permissions, PolicyLayer, Verdict};
@@ -33,7 +33,7 @@ async fn s11_7_a_goal_that_is_done_is_a_result_where_its_schema_takes_it() -> Te
     for (dialect, schema, word, result) in said {
         let handed_in = result.clone();
         let world = World::new(move |call| match answers(call) {
-            // It is asked for by that word.
+            // The prompt names the completion tool of the dialect.
             0 => Turn::say("done"),
             1 => Turn::call([(word, json!({"status": "paused"}))]),
             _ => Turn::call([(word, handed_in.clone())]),
@@ -58,7 +58,7 @@ async fn s11_7_a_result_that_a_goal_cannot_be_is_handed_in_with_finish() -> Test
         json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let said = [
         (Dialect::Defect, number, json!({"n": 1})),
-        // It would end with a pause.
+        // Its final turn would be a pause.
         (Dialect::Codex, json!({"type": "object"}), json!({"status": "complete"})),
         (Dialect::Koda, summary(), json!({"summary": "all green"})),
     ];

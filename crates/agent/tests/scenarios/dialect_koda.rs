@@ -55,7 +55,7 @@ async fn s11_7_koda_waits_as_often_as_it_likes_and_every_result_stays() -> Test 
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_7_koda_is_told_of_a_cancel_as_a_cancel() -> Test {
+async fn s11_7_koda_reports_a_cancel_as_a_cancel() -> Test {
     let said = vec![
         ("InvokeAgent", json!({"prompt": "hang", "background": true})),
         ("WaitTask", json!({"task_ids": ["agent:2"], "timeout_secs": 0})),
@@ -129,7 +129,7 @@ async fn run(_: ToolContext, asked: Run) -> Result<Output, ToolError> {
 }
 
 #[tokio::test]
-async fn s11_7_commands_are_said_in_koda_if_there_is_a_tool_that_runs_them() -> Test {
+async fn s11_7_koda_has_names_for_commands_if_a_tool_runs_them() -> Test {
     let said = || {
         vec![
             ("Bash", json!({"command": "ls", "timeout": 900})),

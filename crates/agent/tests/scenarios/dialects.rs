@@ -1,4 +1,4 @@
-//! Tools in the words of other systems: what holds in every dialect.
+//! Tool names of other systems: the rules of every dialect.
 
 use offshoot_agent::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot_core::BlockKind;
@@ -11,35 +11,35 @@ use serde_json::{Value, json};
 
 use crate::support::{Doors, Test, World, answers, purpose, whole};
 
-/// All that are not ours.
+/// Every dialect except our own.
 fn others() -> impl Iterator<Item = Dialect> {
     Dialect::ALL.into_iter().map(|(_, dialect)| dialect).filter(|one| *one != Dialect::Offshoot)
 }
 
-/// A lead that speaks a dialect, and what its calls return.
+/// A lead that speaks a dialect, and the results of its calls.
 pub(crate) struct Peer {
     pub(crate) world: World,
     pub(crate) doors: Doors,
     pub(crate) lead: TaskRef,
 }
 
-/// One call of a lead: which tool, with what.
-pub(crate) type Said = (&'static str, Value);
+/// One call of a lead: the tool and its arguments.
+pub(crate) type PlannedCall = (&'static str, Value);
 
 impl Peer {
-    /// A lead that makes one call after another, each made of what those before it
-    /// have returned, until there is none to make.
+    /// A lead that makes one call after another, each made from the results of the earlier
+    /// ones, until `next` returns none.
     pub(crate) async fn new(
         dialect: Dialect,
-        next: impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static,
+        next: impl Fn(&[ToolResult]) -> Option<PlannedCall> + Send + 'static,
     ) -> Self {
         Self::with(dialect, next, |agents| agents).await
     }
 
-    /// The same with something said about the agents.
+    /// The same with more options for the agents.
     pub(crate) async fn with(
         dialect: Dialect,
-        next: impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static,
+        next: impl Fn(&[ToolResult]) -> Option<PlannedCall> + Send + 'static,
         say: impl FnOnce(Agents) -> Agents,
     ) -> Self {
         let doors = Doors::default();
@@ -56,34 +56,36 @@ impl Peer {
         Self { world, doors, lead }
     }
 
-    /// What the calls of the lead have returned when it has ended.
+    /// The results of the lead's calls, once the lead has ended.
     pub(crate) async fn results(&self) -> Vec<ToolResult> {
         self.lead.wait().await.unwrap();
         results(&self.last())
     }
 
-    /// The last that the lead was asked.
+    /// The last request of the lead.
     pub(crate) fn last(&self) -> Call {
         self.asked("lead").pop().unwrap()
     }
 
-    /// All that an agent was asked.
+    /// Every request of an agent.
     pub(crate) fn asked(&self, of: &str) -> Vec<Call> {
         self.world.model.asked().into_iter().filter(|call| purpose(call) == of).collect()
     }
 
-    /// How often the lead is told of an end by itself.
+    /// The number of notices of an end that the lead receives.
     pub(crate) fn notices(&self) -> usize {
         whole(&self.last()).matches("<notice kind=\"result\"").count()
     }
 }
 
-/// Calls that do not depend on each other.
-pub(crate) fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Option<Said> + Send + 'static {
+/// Calls that are independent of each other.
+pub(crate) fn calls(
+    said: Vec<PlannedCall>,
+) -> impl Fn(&[ToolResult]) -> Option<PlannedCall> + Send + 'static {
     move |results| said.get(results.len()).cloned()
 }
 
-/// What the calls of an agent that has ended have returned, as its history says.
+/// The results of the calls of an ended agent, from its history.
 pub(crate) async fn history(agent: &TaskRef) -> Result<Vec<ToolResult>, offshoot_runtime::Error> {
     let blocks = agent.peek().last(100).limit(100_000).await?.blocks;
     let results = blocks.into_iter().filter(|block| block.kind == BlockKind::ToolResult);
@@ -96,7 +98,7 @@ pub(crate) async fn history(agent: &TaskRef) -> Result<Vec<ToolResult>, offshoot
     Ok(told.collect())
 }
 
-/// Asserts that calls have failed, each in these words.
+/// Asserts that calls have failed, each with these words.
 pub(crate) fn assert_failed(results: &[ToolResult], why: &[(usize, &str)]) {
     for (at, why) in why {
         let ToolResult { failed, text, .. } = &results[*at];
@@ -104,7 +106,7 @@ pub(crate) fn assert_failed(results: &[ToolResult], why: &[(usize, &str)]) {
     }
 }
 
-/// What all calls in a conversation have returned.
+/// The results of all calls in a conversation.
 pub(crate) fn results(call: &Call) -> Vec<ToolResult> {
     let parts = call.messages.iter().flat_map(|message| &message.parts);
     let results = parts.filter_map(|part| match part {
@@ -127,7 +129,7 @@ pub(crate) fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// What agents do that are sent off.
+/// The script of a spawned agent.
 fn child(call: &Call) -> Turn {
     let (task, first) = (purpose(call), answers(call) == 0);
     match task.split_once(' ') {
@@ -205,7 +207,7 @@ async fn s11_7_a_tool_of_the_users_is_never_replaced_by_a_word_of_a_dialect() ->
 }
 
 #[tokio::test]
-async fn s11_7_a_child_speaks_as_its_owner_does_and_texts_name_what_it_has() -> Test {
+async fn s11_7_a_child_has_the_dialect_of_its_owner() -> Test {
     let spawn = |results: &[ToolResult]| {
         results.is_empty().then(|| ("spawn_subagent", json!({"name": "a", "task": "quick"})))
     };
@@ -251,7 +253,7 @@ async fn s11_7_nothing_that_a_child_says_can_pose_as_the_runtime_in_any_dialect(
 }
 
 #[tokio::test]
-async fn s11_7_what_is_offered_is_decided_by_what_our_tools_are_called() -> Test {
+async fn s11_7_permissions_name_our_tools_and_decide_the_aliases() -> Test {
     let offered = [
         (Dialect::Everruns, vec!["get_subagents", "list_tasks"]),
         (Dialect::Koda, vec!["ListBackgroundTasks"]),
@@ -264,7 +266,7 @@ async fn s11_7_what_is_offered_is_decided_by_what_our_tools_are_called() -> Test
     assert_eq!(offered.len(), others().count());
     for (dialect, tools) in offered {
         let world = World::new(|_| Turn::say("over")).await;
-        // Names of the dialect mean nothing here, and no word passes a rule.
+        // Here the names of the dialect mean nothing, and no alias passes a permission rule.
         let layer =
             PolicyLayer::default().tools(["list_tasks", "spawn_subagent", "InvokeAgent", "Agent"]);
         let brief = world.brief("lead").dialect(dialect).authority(Permissions::of(layer));
@@ -303,7 +305,7 @@ async fn s11_6_looking_again_and_again_does_not_help_in_a_dialect_either() -> Te
 }
 
 #[tokio::test]
-async fn s11_7_calls_of_one_answer_send_off_in_order_in_a_dialect_too() -> Test {
+async fn s11_7_calls_of_one_answer_spawn_in_order_in_a_dialect_too() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("InvokeAgent", json!({"prompt": "quick", "background": true})),

@@ -1,4 +1,4 @@
-//! Results that are handed in, and what happens after that.
+//! Submitted results, and the events after a submission.
 
 use offshoot_models::{Answer, Stop, Turn, Usage};
 use serde_json::{Value, json};
@@ -10,12 +10,12 @@ fn schema() -> Value {
 }
 
 #[tokio::test]
-async fn s11_3_an_accepted_result_counts_whatever_is_heard_after_it() -> Test {
+async fn s11_3_an_accepted_result_outlasts_every_later_message() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("count", 0) => {
             Turn::call([("finish", json!({"n": 1})), ("spawn_agent", json!({"task": "more"}))])
         }
-        // Also if it looks at something once more, or hands in what does not fit.
+        // The result stays accepted after another call, and after a submission that does not fit.
         ("count", 1) => Turn::call([("list_tasks", json!({}))]),
         ("count", 2 | 3) => Turn::call([("finish", json!({"n": "one"}))]),
         ("count", _) => Turn::say("done"),
@@ -71,8 +71,8 @@ async fn s11_3_an_accepted_result_counts_at_a_limit_and_after_a_refusal() -> Tes
     Ok(())
 }
 
-/// What is counted in the end by one that has handed in 1, is spoken to and then
-/// does this when it is asked whether that is still so.
+/// The final result of an agent that submits 1, receives a message and then does this when the
+/// runtime asks for confirmation.
 async fn counted(in_the_end: Turn) -> Value {
     let doors = Doors::default();
     let world = World::with(
@@ -96,8 +96,7 @@ async fn counted(in_the_end: Turn) -> Value {
 }
 
 #[tokio::test]
-async fn s11_3_whoever_is_spoken_to_after_its_result_is_asked_once_whether_it_still_is_one() -> Test
-{
+async fn s11_3_a_message_after_a_result_asks_once_to_confirm_it() -> Test {
     assert_eq!(counted(Turn::say("It is.")).await, json!({"n": 1}));
     assert_eq!(counted(Turn::call([("finish", json!({"n": 2}))])).await, json!({"n": 2}));
     Ok(())

@@ -1,4 +1,4 @@
-//! Agents before the gate, and those whose model fails.
+//! Agents at the rate gate, and agents whose model fails.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::support::{Test, World, heard};
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_what_is_said_to_one_that_waits_at_the_gate_is_in_its_next_call() -> Test {
+async fn s8_4_a_message_to_an_agent_at_the_gate_is_in_its_next_call() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -30,7 +30,7 @@ async fn s8_4_what_is_said_to_one_that_waits_at_the_gate_is_in_its_next_call() -
     Ok(())
 }
 
-/// A world in which the first call fails like this, and the next is answered.
+/// A world in which the first call fails with this error and the next one succeeds.
 async fn failing_once(error: ModelError) -> World {
     let mut error = Some(error);
     World::new(move |_| match error.take() {
@@ -45,7 +45,7 @@ fn limited(retry_after: Duration) -> ModelError {
     ModelError::RateLimited { provider, retry_after, message: String::new() }
 }
 
-/// Waits until the task waits for such a thing.
+/// Waits until the task waits for this.
 async fn until(task: &TaskRef, on: impl Fn(WaitingOn) -> bool) -> Test {
     let mut records = task.watch();
     while let Some(record) = records.next().await {
@@ -59,7 +59,7 @@ async fn until(task: &TaskRef, on: impl Fn(WaitingOn) -> bool) -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_an_agent_waits_a_day_if_it_is_told_to_and_why_says_until_when() -> Test {
+async fn s8_4_an_agent_waits_a_day_on_request_and_why_shows_the_end() -> Test {
     let day = Duration::from_secs(24 * 60 * 60);
     for told in [day, day * 1_000] {
         let world = failing_once(limited(told)).await;

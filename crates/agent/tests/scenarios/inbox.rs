@@ -58,7 +58,7 @@ async fn s5_2_a_follow_up_is_read_when_the_turn_has_ended() -> Test {
 }
 
 #[tokio::test]
-async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
+async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_its_text() -> Test {
     let begun = Arc::new(Notify::new());
     let tell = begun.clone();
     let world = World::new(move |_| {
@@ -68,7 +68,7 @@ async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
     .await;
     let agent = world.agent("walk").await;
     begun.notified().await;
-    // The piece is taken right after the call.
+    // The chunk is taken right after the call.
     tokio::task::yield_now().await;
     agent.cancel("enough").await?;
     let ended = agent.wait().await?;
@@ -80,7 +80,7 @@ async fn s6_6_a_cancel_cuts_the_model_at_once_and_keeps_what_came() -> Test {
 }
 
 #[tokio::test]
-async fn s5_5_what_is_said_to_an_agent_that_asks_is_the_answer() -> Test {
+async fn s5_5_a_message_to_an_agent_that_asks_is_the_answer() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "child"}))]),
         ("lead", _) => {

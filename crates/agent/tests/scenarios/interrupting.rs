@@ -1,4 +1,4 @@
-//! Messages that cannot wait, and cancels: what they cut, and what is said of it.
+//! Interrupting messages and cancels: the calls they cut, and the report of each cut.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called, whole};
 
-/// Tells when it is dropped.
+/// Reports its drop.
 struct Held(Arc<Notify>);
 
 impl Drop for Held {
@@ -19,8 +19,7 @@ impl Drop for Held {
     }
 }
 
-/// A tool that hangs, of each effect and span, and what is said of a call that
-/// was cut.
+/// A tool that hangs, for each effect and duration, and the report of a cut call.
 fn hanging(dropped: &Arc<Notify>) -> Vec<(impl Tool + use<>, &'static str)> {
     let hang = || {
         let dropped = dropped.clone();
@@ -69,7 +68,7 @@ async fn s5_2_an_interrupt_cuts_a_tool_however_long_it_takes_and_answers_its_cal
 }
 
 #[tokio::test]
-async fn s6_6_a_cancel_drops_a_tool_however_long_it_takes_and_says_what_it_left() -> Test {
+async fn s6_6_a_cancel_drops_a_running_tool_and_reports_its_state() -> Test {
     let dropped = Arc::new(Notify::new());
     for (tool, left) in hanging(&dropped) {
         let world = World::with(calls_hang, |agents| agents.tool(tool)).await;
@@ -135,7 +134,7 @@ async fn s5_2_an_interrupt_withdraws_a_question() -> Test {
     let said = heard(second);
     assert!(said[0].contains("your question was withdrawn"), "{said:?}");
     assert_eq!(said[1], "never mind");
-    // What is said to it now is no answer to nobody, but a message.
+    // A later text is a message: the question is already withdrawn.
     doors.open("lead");
     lead.wait().await?;
     let told: String = child.wait().await?.decode()?;
@@ -148,7 +147,7 @@ async fn s5_2_an_interrupt_withdraws_a_question() -> Test {
 }
 
 #[tokio::test]
-async fn s5_2_an_interrupt_of_the_owner_is_no_answer_to_whoever_asks() -> Test {
+async fn s5_2_an_interrupt_of_the_owner_is_no_answer_to_its_child() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "child"}))]),
         ("lead", _) if whole(call).contains("Queued for a.") => Turn::say("done"),

@@ -1,5 +1,5 @@
-//! What an agent has of its own: its state, its answer, and the tools that act
-//! on itself.
+//! The parts of an agent that are its own: its state, its answer, and the tools that act on
+//! itself.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::{Outcome, TaskState};
@@ -13,7 +13,7 @@ async fn shout(_: ToolContext, _: Map<String, Value>) -> Result<&'static str, To
 }
 
 #[tokio::test]
-async fn s12_2_the_answer_is_what_was_said_last_and_never_what_a_tool_said() -> Test {
+async fn s12_2_the_answer_is_the_last_text_and_never_that_of_a_tool() -> Test {
     let calling = |said: &str| {
         let (id, name, arguments) = ("c".to_owned(), "shout".to_owned(), "{}".to_owned());
         let call = ToolCall { id, name, arguments, item: Value::Null };
@@ -58,7 +58,7 @@ async fn s12_2_a_child_begins_with_its_task_alone_and_has_a_history_of_its_own()
         let calls: Vec<_> = asked.iter().filter(|call| purpose(call) == task).collect();
         assert_eq!(calls.len(), 2);
         assert_eq!(heard(calls[0]), [task.as_str()]);
-        // It sees nothing of its owner and nothing of its sibling.
+        // The agent sees nothing of its owner and nothing of its sibling.
         assert_eq!(heard(calls[1]), ["None."]);
         let child = world.child(&format!("agent-1/{name}")).await;
         let peek = child.peek().last(50).await?;
@@ -69,7 +69,7 @@ async fn s12_2_a_child_begins_with_its_task_alone_and_has_a_history_of_its_own()
             assert!(!whole(calls[1]).contains(&foreign) && !texts.contains(&foreign), "{texts}");
         }
     }
-    // What they have done is not in the history of their owner but as notices.
+    // The history of the owner shows the work of the children only as notices.
     let blocks = lead.peek().last(50).limit(2_000).await?.blocks;
     assert!(!blocks.iter().any(|block| block.name.as_deref() == Some("list_tasks")), "{blocks:?}");
     Ok(())
@@ -94,7 +94,7 @@ async fn s12_3_the_cancel_tool_is_bound_to_the_task_that_calls_it() -> Test {
     let ended = a.wait().await?;
     let Some(Outcome::Cancelled { cancel, .. }) = ended.outcome() else { panic!("{ended:?}") };
     assert_eq!(cancel.reason, "enough".into());
-    // Itself, and nobody beside or above it.
+    // The agent cancels itself, and neither its sibling nor its owner.
     for other in [&lead, &b] {
         let record = other.record().await?;
         assert!(record.is_live() && record.cancel.is_none(), "{}", record.state);

@@ -1,17 +1,17 @@
-//! What a repository, or a child that can write to it, brings for git to run:
-//! none of it is run by us.
+//! Programs that a repository, or a child that can write to it, configures for git: Offshoot
+//! runs none of them.
 
 use std::path::Path;
 
 use offshoot_agent::{Function, ToolContext, ToolError, WorktreeState};
 use serde_json::json;
 
-use crate::isolation_worktree::{sent, sent_with, told};
+use crate::isolation_worktree::{last_report, world_with_child, world_with_child_and};
 use crate::repository::{Repository, git, reach};
 use crate::support::Test;
 
-/// A repository whose own configuration has a program run on every file, with
-/// where that program leaves its mark.
+/// A repository whose own configuration runs a program on every file, and the path of the mark
+/// that the program leaves.
 fn trapped() -> (Repository, std::path::PathBuf) {
     let repository = Repository::new();
     let mark = repository.trees().with_file_name("sprung");
@@ -21,8 +21,7 @@ fn trapped() -> (Repository, std::path::PathBuf) {
     (repository, mark)
 }
 
-/// Sets the traps: everything that git runs for what the measuring and making of
-/// worktrees asks of it.
+/// Sets the traps: every program that git runs while Offshoot measures and creates worktrees.
 fn arm(repository: &Path, mark: &Path) {
     let run = format!("touch '{}'; cat", mark.display());
     for setting in ["filter.trap.smudge", "filter.trap.clean", "filter.trap.process"] {
@@ -47,13 +46,13 @@ fn arm(repository: &Path, mark: &Path) {
 async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
     let (repository, mark) = trapped();
     arm(&repository.path(), &mark);
-    // The trap works: somebody who uses git there springs it.
+    // The trap works: a plain use of git there springs it.
     std::fs::remove_file(repository.path().join("src/a.txt"))?;
     reach(&repository.path(), &["checkout", "--", "."]);
     assert!(mark.exists(), "the trap does not work");
     std::fs::remove_file(&mark)?;
-    let world = sent(&repository, vec![("write", json!({"path": "src/a.txt"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let world = world_with_child(&repository, vec![("write", json!({"path": "src/a.txt"}))]).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert_eq!(worktree.files, Some(1));
     assert!(!mark.exists(), "a program of the repository was run");
@@ -61,14 +60,14 @@ async fn s7_3_programs_of_a_repository_are_not_run_for_a_worktree() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_a_child_writes_into_the_configuration_is_not_run_when_it_ends() -> Test {
+async fn s7_3_programs_that_a_child_configures_do_not_run_at_its_end() -> Test {
     let (repository, mark) = trapped();
     let (path, sprung) = (repository.path(), mark.clone());
-    let world = sent_with(&repository, vec![("arm", json!({}))], move |agents| {
+    let world = world_with_child_and(&repository, vec![("arm", json!({}))], move |agents| {
         agents.tool(crate::repository::does("arm", move |_| arm(&path, &sprung)))
     })
     .await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(!mark.exists(), "a program that the child chose was run");
     Ok(())
@@ -86,18 +85,18 @@ async fn s7_3_a_child_cannot_have_its_worktree_belong_to_another_repository() ->
         let common = elsewhere.join(".git");
         std::fs::write(admin.join("commondir"), common.as_os_str().as_encoded_bytes()).unwrap();
     };
-    let world = sent_with(&repository, vec![("arm", json!({}))], move |agents| {
+    let world = world_with_child_and(&repository, vec![("arm", json!({}))], move |agents| {
         agents.tool(crate::repository::does("arm", lead_elsewhere))
     })
     .await;
-    let (said, worktree) = told(&world, &repository).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert!(!mark.exists(), "a program of another repository was run: {said} {worktree:?}");
     Ok(())
 }
 
-/// What a lead is told that wants a worktree of the folder of this repository.
+/// The report to a lead that asks for a worktree of this repository.
 async fn refused(repository: &Repository) -> String {
-    let world = sent(repository, Vec::new()).await;
+    let world = world_with_child(repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     lead.wait().await.unwrap().decode().unwrap()
 }
@@ -127,7 +126,7 @@ async fn s7_3_no_worktree_is_taken_from_a_repository_that_does_not_know_the_fold
 }
 
 #[tokio::test]
-async fn s11_1_worktrees_and_submodules_know_their_folders() -> Test {
+async fn s11_1_worktrees_and_submodules_know_their_directories() -> Test {
     let repository = Repository::new();
     git(&repository.path(), "worktree add --quiet ../linked");
     let from = repository.path();
@@ -135,7 +134,7 @@ async fn s11_1_worktrees_and_submodules_know_their_folders() -> Test {
         ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from.to_str().unwrap()];
     reach(&repository.path(), &[&submodule[..], &["sub"]].concat());
     for folder in ["linked", "the repository/sub", "the repository/src"] {
-        let world = sent(&repository, Vec::new()).await;
+        let world = world_with_child(&repository, Vec::new()).await;
         let folder = repository.path().with_file_name(folder);
         let lead = world.agent_of(&world.brief("lead").folder(folder)).await;
         let said: String = lead.wait().await.unwrap().decode().unwrap();
@@ -162,7 +161,7 @@ async fn s7_3_a_link_in_the_repository_gives_a_child_nothing_to_write_to() -> Te
         told.send([before, linked, all_linked]).unwrap();
         async { Ok::<_, ToolError>("looked") }
     };
-    let world = sent_with(&repository, vec![("look", json!({}))], move |agents| {
+    let world = world_with_child_and(&repository, vec![("look", json!({}))], move |agents| {
         agents.tool(Function::new("look", "Looks.", look))
     })
     .await;

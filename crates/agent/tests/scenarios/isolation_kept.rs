@@ -1,20 +1,19 @@
-//! What is left of the worktree of an agent that has ended, and what is told of
-//! it.
+//! The worktree of an ended agent: its remains, and the report of them.
 
 use std::path::Path;
 
 use offshoot_agent::{Function, ToolContext, ToolError, Worktree, WorktreeState};
 use serde_json::{Map, Value, json};
 
-use crate::isolation_worktree::{sent, sent_with, told};
+use crate::isolation_worktree::{last_report, world_with_child, world_with_child_and};
 use crate::repository::{Repository, git};
 use crate::support::Test;
 
-/// Has a child do something that is worth keeping; its worktree.
+/// Has a child do work that is worth keeping. Returns its worktree.
 async fn kept(child: Vec<(&'static str, Value)>) -> (Repository, Worktree) {
     let repository = Repository::new();
-    let world = sent(&repository, child).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let world = world_with_child(&repository, child).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Kept, "{said}");
     assert!(said.contains(&format!("worktree=\"{}\"", worktree.path.display())), "{said}");
     assert!(said.contains(&format!("branch=\"{}\"", worktree.branch)), "{said}");
@@ -27,7 +26,7 @@ async fn kept(child: Vec<(&'static str, Value)>) -> (Repository, Worktree) {
 }
 
 #[tokio::test]
-async fn s4_6_a_changed_file_is_kept_and_told() {
+async fn s4_6_a_changed_file_is_kept_and_reported() {
     let (repository, worktree) = kept(vec![("write", json!({"path": "src/a.txt"}))]).await;
     assert_eq!((worktree.files, worktree.commits), (Some(1), Some(0)));
     let own = std::fs::read_to_string(repository.path().join("src/a.txt")).unwrap();
@@ -79,12 +78,11 @@ async fn a_commit_on_no_branch_is_counted() {
     assert_eq!((worktree.files, worktree.commits, worktree.abandoned), (Some(1), Some(1), 0));
 }
 
-/// Does something to the worktree of an agent: to its folder, and to where git
-/// keeps its head.
+/// A change to the worktree of an agent: to its directory, and to the place of its head in git.
 type Harm = fn(&Path, &Path);
 
-/// What a lead is told of a child that did this to its worktree, and what the
-/// child's report says of it.
+/// The report to a lead of a child that changed its worktree like this, and the worktree in the
+/// child's own report.
 async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     let harming = move |cx: ToolContext, _: Map<String, Value>| async move {
         let folder = cx.folder().unwrap();
@@ -93,18 +91,18 @@ async fn harmed(repository: &Repository, harm: Harm) -> (String, Worktree) {
     };
     let harming = Function::new("harm", "Does harm.", harming);
     let child = vec![("harm", json!({}))];
-    let world = sent_with(repository, child, |agents| agents.tool(harming)).await;
-    told(&world, repository).await
+    let world = world_with_child_and(repository, child, |agents| agents.tool(harming)).await;
+    last_report(&world, repository).await
 }
 
-/// Puts a pipe in the place of a file.
+/// Replaces a file by a pipe.
 fn pipe(place: &Path) {
     std::fs::remove_file(place).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(place).status().unwrap().success());
 }
 
 #[tokio::test]
-async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
+async fn an_unmeasurable_worktree_is_kept_and_reported() {
     let harms: [(&str, Harm); 7] = [
         ("another repository in its place", |folder, _| {
             std::fs::remove_file(folder.join(".git")).unwrap();
@@ -120,7 +118,7 @@ async fn a_worktree_that_cannot_be_measured_is_kept_and_that_is_told() {
         }),
         ("its repository does not know it", |_, admin| std::fs::remove_dir_all(admin).unwrap()),
         ("its head is no commit", |_, admin| std::fs::write(admin.join("HEAD"), "?").unwrap()),
-        // Whoever opened it would wait for ever.
+        // A process that opens the pipe waits for ever.
         ("its head is a pipe", |_, admin| pipe(&admin.join("HEAD"))),
         ("its branch is a pipe", |folder, admin| {
             let branch = git(folder, "symbolic-ref HEAD");
@@ -156,10 +154,12 @@ async fn the_commits_of_a_worktree_that_was_deleted_are_counted() {
 }
 
 #[tokio::test]
-async fn what_is_ignored_alone_is_not_kept() -> Test {
+async fn a_worktree_with_only_ignored_files_is_not_kept() -> Test {
     let repository = Repository::new();
-    let world = sent(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let world =
+        world_with_child(&repository, vec![("write", json!({"path": "built/deep/output.bin"}))])
+            .await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(repository.is_tidy());
     Ok(())

@@ -19,14 +19,17 @@ use serde_json::{Map, Value, json};
 use crate::repository::{Repository, equipped, git};
 use crate::support::{Doors, Test, World, answers, heard, purpose, until_called};
 
-/// A lead that sends one child off with a worktree of its own, and says what it
-/// was told of its end. The child does each of these, and ends.
-pub(crate) async fn sent(repository: &Repository, child: Vec<(&'static str, Value)>) -> World {
-    sent_with(repository, child, |agents| agents).await
+/// A lead that spawns one child with its own worktree and answers with the report of its end.
+/// The child makes each of these calls and ends.
+pub(crate) async fn world_with_child(
+    repository: &Repository,
+    child: Vec<(&'static str, Value)>,
+) -> World {
+    world_with_child_and(repository, child, |agents| agents).await
 }
 
-/// The same with something more said about the agents.
-pub(crate) async fn sent_with(
+/// The same with more options for the agents.
+pub(crate) async fn world_with_child_and(
     repository: &Repository,
     child: Vec<(&'static str, Value)>,
     say: impl FnOnce(Agents) -> Agents,
@@ -45,9 +48,8 @@ pub(crate) async fn sent_with(
     World::with(script, |agents| say(equipped(agents, repository))).await
 }
 
-/// What the lead was told in the end, and what the child's report says of its
-/// worktree.
-pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Worktree) {
+/// The last report to the lead, and the worktree in the child's report.
+pub(crate) async fn last_report(world: &World, repository: &Repository) -> (String, Worktree) {
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await.unwrap().decode().unwrap();
     let child = world.child("the child").await.record().await.unwrap();
@@ -55,12 +57,12 @@ pub(crate) async fn told(world: &World, repository: &Repository) -> (String, Wor
 }
 
 #[tokio::test]
-async fn s11_1_a_pipe_where_git_reads_holds_up_nobody() -> Test {
+async fn s11_1_a_pipe_where_git_reads_blocks_no_agent() -> Test {
     let repository = Repository::new();
     let head = repository.path().join(".git/HEAD");
     std::fs::remove_file(&head)?;
     assert!(Command::new("mkfifo").arg(&head).status()?.success());
-    let world = sent(&repository, Vec::new()).await;
+    let world = world_with_child(&repository, Vec::new()).await;
     let lead = world.agent_of(&world.brief("lead").folder(repository.path())).await;
     let said: String = lead.wait().await?.decode()?;
     assert!(said.contains(".git/HEAD is not a file, and git would wait"), "{said}");
@@ -70,8 +72,9 @@ async fn s11_1_a_pipe_where_git_reads_holds_up_nobody() -> Test {
 #[tokio::test]
 async fn s11_1_a_worktree_without_changes_is_removed_with_its_branch() -> Test {
     let repository = Repository::new();
-    let world = sent(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let world =
+        world_with_child(&repository, vec![("git", json!({"args": "status --porcelain"}))]).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     assert!(!said.contains("worktree=") && said.contains("outcome=\"completed\""), "{said}");
     assert!(repository.is_tidy(), "{}", repository.branches());
@@ -108,7 +111,7 @@ async fn a_child_works_at_the_same_place_and_so_do_those_below_it() -> Test {
     Ok(())
 }
 
-/// What a lead is told that wants a worktree of a folder where there is none.
+/// The report to a lead that asks for a worktree of a directory outside any repository.
 async fn refused(folder: &Path, trees: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([("spawn_agent", json!({"task": "child", "isolation": "worktree"}))]),
@@ -125,7 +128,7 @@ async fn refused(folder: &Path, trees: &Path) -> Result<String, Box<dyn std::err
 #[tokio::test]
 async fn where_there_is_no_worktree_nothing_is_started() -> Test {
     let folder = tempfile::tempdir()?;
-    // Nothing above a directory that all users share counts.
+    // The search for a repository stops at a directory that all users share.
     std::fs::set_permissions(folder.path(), PermissionsExt::from_mode(0o1777))?;
     let (plain, trees) = (folder.path().join("plain"), folder.path().join("trees"));
     std::fs::create_dir(&plain)?;
@@ -152,7 +155,7 @@ async fn where_there_is_no_worktree_nothing_is_started() -> Test {
 }
 
 #[tokio::test]
-async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
+async fn a_merge_under_way_is_allowed_and_reported() -> Test {
     let repository = Repository::new();
     let path = repository.path();
     git(&path, "checkout --quiet -b other");
@@ -160,8 +163,8 @@ async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
     git(&path, "checkout --quiet main");
     git(&path, "commit --quiet --allow-empty --message=ours");
     git(&path, "merge --quiet --no-ff --no-commit other");
-    let world = sent(&repository, Vec::new()).await;
-    let (said, worktree) = told(&world, &repository).await;
+    let world = world_with_child(&repository, Vec::new()).await;
+    let (said, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed, "{said}");
     let asked = world.model.asked();
     let system = &asked.iter().find(|call| purpose(call) == "child").unwrap().system;
@@ -174,8 +177,8 @@ async fn a_merge_under_way_is_no_hindrance_and_is_told() -> Test {
 async fn a_branch_in_the_way_is_gone_around() -> Test {
     let repository = Repository::new();
     git(&repository.path(), "branch offshoot");
-    let world = sent(&repository, Vec::new()).await;
-    let (_, worktree) = told(&world, &repository).await;
+    let world = world_with_child(&repository, Vec::new()).await;
+    let (_, worktree) = last_report(&world, &repository).await;
     assert!(worktree.branch.starts_with("offshoot-the-child-"), "{worktree:?}");
     assert_eq!(repository.branches(), "main\noffshoot\n");
     Ok(())
@@ -191,8 +194,8 @@ async fn the_hooks_of_a_repository_do_not_run() -> Test {
         std::fs::write(&hook, format!("#!/bin/sh\ntouch '{}'\n", mark.display()))?;
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755))?;
     }
-    let world = sent(&repository, Vec::new()).await;
-    let (_, worktree) = told(&world, &repository).await;
+    let world = world_with_child(&repository, Vec::new()).await;
+    let (_, worktree) = last_report(&world, &repository).await;
     assert_eq!(worktree.state, WorktreeState::Removed);
     assert!(!mark.exists());
     Ok(())
@@ -224,7 +227,7 @@ async fn two_children_at_once_are_not_in_each_others_way() -> Test {
     Ok(())
 }
 
-/// A child that stands before a door after it has written what it was told to.
+/// A child that waits at a door after it has written its files.
 async fn standing(
     repository: &Repository,
     writes: Option<&'static str>,
@@ -252,7 +255,7 @@ async fn standing(
 }
 
 #[tokio::test]
-async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() -> Test {
+async fn s6_1_a_cancelled_child_leaves_only_unsaved_work() -> Test {
     for (writes, state) in [(None, WorktreeState::Removed), (Some("b.txt"), WorktreeState::Kept)] {
         let repository = Repository::new();
         let (world, child) = standing(&repository, writes).await?;
@@ -268,7 +271,7 @@ async fn s6_1_a_child_that_is_cancelled_leaves_nothing_but_what_would_be_lost() 
     Ok(())
 }
 
-/// Notes, when it goes, whether its folder is still there.
+/// Records, when it is dropped, whether its directory still exists.
 struct Watch(PathBuf, Arc<Mutex<Vec<bool>>>);
 
 impl Drop for Watch {
@@ -314,7 +317,7 @@ async fn a_child_that_fails_stops_those_below_it_before_its_worktree_goes() -> T
 }
 
 #[tokio::test]
-async fn s5_2_whoever_goes_on_works_in_what_was_kept_or_begins_at_the_same_commit() -> Test {
+async fn s5_2_a_continuing_agent_has_the_kept_worktree_or_its_commit() -> Test {
     let repository = Repository::new();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("child", 1) => Turn::call([("write", json!({"path": "b.txt"}))]),
@@ -354,7 +357,7 @@ async fn a_detached_child_does_not_work_in_a_worktree_that_may_go_before_it() ->
         }
         _ => Turn::say(heard(call).join("\n")),
     };
-    // One at a time: the detached one begins when the worktree that it was taken
+    // Agents run one at a time: the detached agent starts when the worktree it was taken
     // from may be gone.
     let mut caps = Caps::default();
     caps.executing.space = Some(1);
@@ -373,14 +376,14 @@ async fn a_detached_child_does_not_work_in_a_worktree_that_may_go_before_it() ->
 }
 
 #[tokio::test]
-async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
+async fn a_sweep_removes_abandoned_worktrees_and_keeps_the_rest() -> Test {
     for (writes, swept) in [(None, 1), (Some("b.txt"), 0)] {
         let repository = Repository::new();
         let (world, child) = standing(&repository, writes).await?;
         let agents = world.agents.clone();
         let live = async |_| OwnerState::Live;
         assert_eq!(agents.sweep_worktrees(live).await?, 0, "what lives is left alone");
-        // The process dies, and nobody is left to tidy up.
+        // The process dies before any cleanup.
         drop((world, child));
         let ended = async |_| OwnerState::Ended;
         assert_eq!(agents.sweep_worktrees(ended).await?, swept);
@@ -394,7 +397,7 @@ async fn a_sweep_removes_what_nobody_tidied_up_and_keeps_the_rest() -> Test {
 }
 
 #[tokio::test]
-async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is_told() -> Test {
+async fn a_late_tool_is_cleaned_up_before_its_end_is_reported() -> Test {
     let repository = Repository::new();
     let doors = Doors::default();
     let script = |_: &Call| Turn::call([("stand", json!({"door": "x"}))]);
@@ -410,8 +413,8 @@ async fn what_is_dropped_because_it_took_too_long_is_tidied_up_before_its_end_is
 }
 
 #[test]
-fn what_the_environment_says_of_git_is_ignored() {
-    let test = "isolation_kept::s4_6_a_changed_file_is_kept_and_told";
+fn git_variables_of_the_environment_are_ignored() {
+    let test = "isolation_kept::s4_6_a_changed_file_is_kept_and_reported";
     let elsewhere = tempfile::tempdir().unwrap();
     let run = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact"])

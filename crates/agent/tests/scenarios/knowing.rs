@@ -1,4 +1,4 @@
-//! What agents know of each other: forks, questions, long outputs.
+//! Knowledge that agents share: forks, questions and long outputs.
 
 use offshoot_agent::{Function, ToolContext, ToolError};
 use offshoot_core::TaskState;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Test, World, answers, heard, purpose, whole};
 
-/// The call that an agent with this last word in its ears makes.
+/// The call that an agent makes after this last message.
 fn asked_last<'a>(asked: &'a [Call], word: &str) -> &'a Call {
     asked.iter().find(|call| heard(call).last() == Some(&word)).unwrap()
 }
@@ -39,7 +39,7 @@ async fn s11_1_a_child_may_know_the_last_turns_alone() -> Test {
 }
 
 #[tokio::test]
-async fn a_fork_of_a_fork_knows_both_and_whoever_goes_on_for_it_does_too() -> Test {
+async fn a_fork_of_a_fork_knows_both_and_so_does_its_continuation() -> Test {
     let fork = |task: &str| {
         let asked = json!({"task": task, "context": "fork", "background": false});
         Turn::call([("spawn_agent", asked)])
@@ -58,7 +58,7 @@ async fn a_fork_of_a_fork_knows_both_and_whoever_goes_on_for_it_does_too() -> Te
     let asked = world.model.asked();
     let deepest = whole(asked_last(&asked, "deeper"));
     assert!(deepest.contains("plum") && deepest.contains("dig"), "{deepest}");
-    // Both forebears have ended by now.
+    // Both ancestors have ended by now.
     let tasks = world.runtime().tasks().await?.items;
     let deep = tasks.iter().find(|task| task.spec.lineage.depth == 2).unwrap();
     let deep = world.runtime().task(&deep.id().to_string()).await?;
@@ -130,7 +130,7 @@ async fn s11_4_a_foreground_child_that_asks_goes_to_the_background_and_says_so()
 }
 
 #[tokio::test]
-async fn a_message_says_who_sent_it() -> Test {
+async fn a_message_names_its_sender() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "tell"}))]),
         ("lead", _) => Turn::say(whole(call)),
@@ -147,7 +147,7 @@ async fn a_message_says_who_sent_it() -> Test {
 }
 
 #[tokio::test]
-async fn what_was_cut_off_a_long_output_is_read_by_its_name() -> Test {
+async fn the_rest_of_a_long_output_is_read_by_its_name() -> Test {
     async fn flood(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         Ok("ü".repeat(16_000) + "the end")
     }
@@ -196,7 +196,7 @@ async fn a_long_result_of_a_task_is_read_part_by_part() -> Test {
 }
 
 #[tokio::test]
-async fn s5_5_a_lead_that_ignores_a_question_is_told_once_more_and_then_waits() -> Test {
+async fn s5_5_a_lead_that_ignores_a_question_is_reminded_once_and_waits() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "ask"}))]),
         ("lead", _) => Turn::say(heard(call).join(" ")),
@@ -213,12 +213,12 @@ async fn s5_5_a_lead_that_ignores_a_question_is_told_once_more_and_then_waits() 
     while reminded() == 0 || !matches!(lead.record().await?.state, TaskState::Waiting(_)) {
         tokio::task::yield_now().await;
     }
-    // It waits, and does not go round in circles.
+    // The agent waits and does not poll.
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }
     assert_eq!(reminded(), 1);
-    // A person can answer in its place.
+    // A person can answer in place of the owner.
     child.answer(1, &"blue").await?;
     let answer: String = lead.wait().await?.decode()?;
     assert!(answer.contains("painted it blue"), "{answer}");

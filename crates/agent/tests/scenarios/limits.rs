@@ -1,4 +1,4 @@
-//! Agents that come to a limit.
+//! Agents that reach a limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn failure(ended: &WaitResult) -> (FailureKind, String) {
     }
 }
 
-/// Works on and on, and says how far it has come when it may do nothing else.
+/// A script that works on and on, and reports its progress when tools are no longer allowed.
 fn tireless(call: &Call) -> Turn {
     match call.choice {
         ToolChoice::None => Turn::say("half of it"),
@@ -42,7 +42,7 @@ async fn s8_1_a_limit_on_steps_leaves_room_for_closing_words() -> Test {
 }
 
 #[tokio::test]
-async fn s8_1_a_tree_of_agents_that_send_off_agents_comes_to_an_end() -> Test {
+async fn s8_1_a_tree_of_spawning_agents_comes_to_an_end() -> Test {
     assert_eq!(Limits::default().tree, 1_000);
     let limits = Limits { tree: 5, ..Limits::default() };
     let sends = |call: &Call| match answers(call) {
@@ -66,7 +66,7 @@ async fn s8_1_a_tree_of_agents_that_send_off_agents_comes_to_an_end() -> Test {
         "the cap on tasks of this kind ever spawned below one topmost task is reached (5 of 5)";
     assert!(told.contains(cap) && told.contains("do what is left yourself"), "{told}");
     assert!(!told.contains("raise the cap"), "no model can: {told}");
-    // Another topmost one has its own.
+    // Another top-level agent has its own limit.
     let before = world.runtime().tasks().await?.items.len();
     world.agent("y").await.wait().await?;
     assert!(world.runtime().tasks().await?.items.len() > before + 1);
@@ -74,7 +74,7 @@ async fn s8_1_a_tree_of_agents_that_send_off_agents_comes_to_an_end() -> Test {
 }
 
 #[tokio::test]
-async fn s8_1_whoever_may_send_no_more_off_is_told_what_it_can_do() -> Test {
+async fn s8_1_an_agent_that_may_spawn_no_more_hears_its_options() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => {
             Turn::call(["a", "b"].map(|name| ("spawn_agent", json!({"name": name, "task": name}))))
@@ -95,7 +95,7 @@ async fn s8_1_whoever_may_send_no_more_off_is_told_what_it_can_do() -> Test {
 }
 
 #[tokio::test]
-async fn whoever_calls_a_tool_in_its_closing_words_is_told_and_ends() -> Test {
+async fn an_agent_that_calls_a_tool_in_its_last_words_hears_so_and_ends() -> Test {
     let world = World::new(|_| Turn::call([("list_tasks", json!({}))])).await;
     let agent = world.agent_of(&world.brief("loop").steps(2)).await;
     let (kind, words) = failure(&agent.wait().await?);
@@ -137,8 +137,8 @@ async fn a_limit_on_time_cuts_a_tool_that_hangs() -> Test {
     Ok(())
 }
 
-/// A lead that waits for a child which never ends.
-fn waits_for_one_that_hangs(call: &Call) -> Turn {
+/// A lead that waits for a child that never ends.
+fn waits_for_a_hanging_child(call: &Call) -> Turn {
     match (call.choice, answers(call)) {
         (ToolChoice::None, _) => Turn::say("nothing came"),
         (_, 0) if heard(call) == ["lead"] => {
@@ -150,8 +150,8 @@ fn waits_for_one_that_hangs(call: &Call) -> Turn {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_on_time_holds_for_whoever_waits_for_its_children() -> Test {
-    let world = World::new(waits_for_one_that_hangs).await;
+async fn a_limit_on_time_includes_waits_for_children() -> Test {
+    let world = World::new(waits_for_a_hanging_child).await;
     let agent = world.agent_of(&world.brief("lead").time(Duration::from_secs(30))).await;
     let (kind, words) = failure(&agent.wait().await?);
     assert_eq!(kind, FailureKind::Timeout);
@@ -162,8 +162,8 @@ async fn a_limit_on_time_holds_for_whoever_waits_for_its_children() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_on_time_holds_for_whoever_has_no_steps_left_either() -> Test {
-    let world = World::new(waits_for_one_that_hangs).await;
+async fn a_limit_on_time_also_holds_without_steps_left() -> Test {
+    let world = World::new(waits_for_a_hanging_child).await;
     let brief = world.brief("lead").steps(2).time(Duration::from_secs(30));
     let (_, words) = failure(&world.agent_of(&brief).await.wait().await?);
     assert!(words.contains("nothing came"), "{words}");
@@ -181,7 +181,7 @@ async fn closing_words_that_do_not_come_are_not_waited_for_without_end() -> Test
 }
 
 #[tokio::test]
-async fn s5_2_whoever_goes_on_for_another_has_a_fresh_budget() -> Test {
+async fn s5_2_a_continuation_has_a_fresh_budget() -> Test {
     let world = World::new(|call| match heard(call).as_slice() {
         ["go on"] => Turn::say("I went on"),
         _ => tireless(call),
@@ -198,7 +198,7 @@ async fn s5_2_whoever_goes_on_for_another_has_a_fresh_budget() -> Test {
     Ok(())
 }
 
-/// A model that is told of each call before it answers.
+/// A model that reports each call before it answers.
 #[tokio::test(flavor = "multi_thread")]
 async fn s9_3_closing_words_that_were_committed_end_the_agent_after_a_crash() -> Test {
     let folder = tempfile::tempdir()?;
@@ -209,7 +209,7 @@ async fn s9_3_closing_words_that_were_committed_end_the_agent_after_a_crash() ->
         ToolChoice::None => {
             tries += 1;
             tell.notify_one();
-            // The process dies while it is asked for its last words.
+            // The process dies during the request for the last words.
             if tries == 1 { Turn::Hang(Vec::new()) } else { Turn::say("half of it") }
         }
         _ => Turn::call([("list_tasks", json!({}))]),
@@ -237,7 +237,7 @@ async fn s9_3_closing_words_that_were_committed_end_the_agent_after_a_crash() ->
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tool_that_hangs_is_stopped_and_the_model_is_told() -> Test {
+async fn a_tool_that_hangs_is_stopped_and_the_model_hears_so() -> Test {
     async fn hang(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         std::future::pending().await
     }

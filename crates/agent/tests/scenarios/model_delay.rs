@@ -1,5 +1,4 @@
-//! What an agent tells of a model that does not answer, and of questions that
-//! nobody answers.
+//! The reports of an agent whose model does not answer, and of questions without an answer.
 
 use std::time::Duration;
 
@@ -27,7 +26,7 @@ fn delay(task: &Task) -> Option<ModelDelay> {
     AgentReport::of(task).and_then(|report| report.model_delay)
 }
 
-/// What the task tells of delays until it ends, each once.
+/// The delays that the task reports until it ends, each once.
 async fn delays(task: &TaskRef) -> Result<Vec<ModelDelay>, Box<dyn std::error::Error>> {
     let mut told: Vec<ModelDelay> = Vec::new();
     let mut records = task.watch();
@@ -39,7 +38,7 @@ async fn delays(task: &TaskRef) -> Result<Vec<ModelDelay>, Box<dyn std::error::E
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test {
+async fn s8_4_an_agent_at_the_gate_reports_each_closing() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -60,13 +59,13 @@ async fn s8_4_whoever_waits_at_the_gate_tells_each_time_that_it_closes() -> Test
             assert!(delay.until.is_some(), "{delay:?}");
         }
     }
-    // It is over.
+    // The delay is over.
     assert_eq!((delay(&one.record().await?), delay(&other.record().await?)), (None, None));
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
+async fn s4_7_the_error_of_one_agent_is_not_reported_by_another() -> Test {
     let mut calls = 0;
     let world = World::new(move |call| {
         calls += 1;
@@ -86,7 +85,8 @@ async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
             break;
         }
     }
-    // It waits before its next try when another one has the gate closed.
+    // The agent waits before its next attempt while the failure of another agent has closed the
+    // gate.
     let other = world.agent("other").await;
     let (told, others) = tokio::join!(delays(&own), delays(&other));
     let (told, others) = (told?, others?);
@@ -103,7 +103,7 @@ async fn s4_7_what_a_provider_says_to_one_is_not_told_of_another() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_whoever_is_told_to_come_back_at_once_waits_and_tells_so() -> Test {
+async fn s8_4_a_retry_after_of_zero_still_waits_and_is_reported() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -114,7 +114,7 @@ async fn s8_4_whoever_is_told_to_come_back_at_once_waits_and_tells_so() -> Test 
     let told = delays(&agent).await?;
     assert!(!told.is_empty(), "it is told");
     assert!(told.iter().all(|delay| delay.held.is_some()), "{told:?}");
-    // At least half of 1, 2, 4, 8, 16 and 32 seconds.
+    // The waits are at least half of 1, 2, 4, 8, 16 and 32 seconds.
     assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
     Ok(())
 }
@@ -144,14 +144,15 @@ async fn s8_4_a_call_that_always_fails_holds_up_its_agent_alone() -> Test {
             assert!(begun.elapsed() < Duration::from_millis(500), "{:?}", begun.elapsed());
         }
         assert_eq!(failed, 5);
-        // At least half of 2, 4, 8, 16 and 32 seconds, whatever others are answered.
+        // The waits are at least half of 2, 4, 8, 16 and 32 seconds, regardless of the answers
+        // to other agents.
         assert!(begun.elapsed() >= Duration::from_secs(31), "{:?}", begun.elapsed());
     }
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_3_each_try_that_fails_is_told_until_one_does_not() -> Test {
+async fn s10_3_each_failed_attempt_is_reported_until_one_succeeds() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;
@@ -169,7 +170,7 @@ async fn s10_3_each_try_that_fails_is_told_until_one_does_not() -> Test {
 }
 
 #[tokio::test]
-async fn s2_7_what_came_of_an_answer_that_was_cut_off_twice_is_kept() -> Test {
+async fn s2_7_the_text_of_an_answer_cut_twice_is_kept() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => cut_off("half of it"),
         _ => cut_off("a shorter half"),

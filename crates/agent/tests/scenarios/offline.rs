@@ -1,4 +1,4 @@
-//! The offline model: what it counts is what is there.
+//! The offline model: its counts match the files on disk.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::Test;
 
-/// Names of folders that are legal, and odd.
+/// Legal but odd names of directories.
 fn odd() -> Vec<OsString> {
     let text = [
         "<notice>",
@@ -43,7 +43,7 @@ fn odd() -> Vec<OsString> {
     all
 }
 
-/// Makes a tree of files; which file is in which folder and how long it is.
+/// Creates a tree of files. Returns the directory and the length of each file.
 fn grow(root: &Path, files: &[(u8, u8, u16)]) {
     let odd = odd();
     for (number, (top, below, length)) in files.iter().enumerate() {
@@ -65,7 +65,7 @@ fn counted(root: &Path) -> String {
         let out = std::process::Command::new("sh").args(["-c", line]).current_dir(root).output();
         String::from_utf8(out.unwrap().stdout).unwrap().trim().to_owned()
     };
-    // A name may hold a line break, so no names are counted.
+    // A name may contain a line break, so the test counts no names.
     format!(
         "{} files, {} folders, {} bytes, {} lines",
         sh("find . -type f -exec printf x ';' | wc -c"),
@@ -75,7 +75,7 @@ fn counted(root: &Path) -> String {
     )
 }
 
-/// A lead that is asked what is in a folder.
+/// A lead whose task is to count the files in a directory.
 async fn lead_of(folder: &Path, limits: Limits) -> (Runtime, TaskRef) {
     let agents = Agents::with_model(Offline::default()).tool(survey()).limits(limits);
     let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
@@ -114,8 +114,7 @@ fn its_figures_are_those_of_an_independent_count() {
 }
 
 #[tokio::test]
-async fn folders_with_odd_names_are_counted_shown_as_they_are_and_their_agents_named_after_them()
--> Test {
+async fn directories_with_odd_names_are_counted_and_name_their_agents() -> Test {
     let folder = tempfile::tempdir()?;
     for name in odd() {
         std::fs::create_dir(folder.path().join(&name))?;
@@ -124,7 +123,7 @@ async fn folders_with_odd_names_are_counted_shown_as_they_are_and_their_agents_n
     let (runtime, lead) = lead_of(folder.path(), Limits::default()).await;
     let answer: String = lead.wait().await?.decode()?;
     assert!(answer.contains(&format!("Here: {}", counted(folder.path()))), "{answer}");
-    // One line for each, on which it is shown as it is.
+    // Each entry is on one line, and shown unchanged.
     let parts: Vec<_> = answer.lines().skip(2).collect();
     assert_eq!(parts.len(), odd().len(), "{answer}");
     for shown in ["<notice>", "&lt;notice>", "a␊b", "not \\xff text", "\"quoted\"", "Docs"] {
@@ -183,10 +182,10 @@ fn is_open(file: &Path) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn s6_6_a_count_ends_when_nobody_waits_for_it() -> Test {
+fn s6_6_a_count_ends_when_its_caller_is_gone() -> Test {
     let folder = tempfile::tempdir()?;
     let huge = folder.path().canonicalize()?.join("huge");
-    // To read it whole would take an hour.
+    // Reading the whole file would take an hour.
     std::fs::File::create(&huge)?.set_len(1 << 42)?;
     let tokio = tokio::runtime::Runtime::new()?;
     tokio.block_on(async {
@@ -200,7 +199,7 @@ fn s6_6_a_count_ends_when_nobody_waits_for_it() -> Test {
         drop(runtime);
         Test::Ok(())
     })?;
-    // It waits for threads that are at work.
+    // The runtime waits for threads that are at work.
     drop(tokio);
     Ok(())
 }

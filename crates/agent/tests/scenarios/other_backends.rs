@@ -1,4 +1,4 @@
-//! Agents of other backends, which agents spawn like their own.
+//! Tasks of other backends, which agents spawn like agents.
 
 use offshoot_agent::{Agents, Brief, KIND};
 use offshoot_core::permissions::{Permissions, PolicyLayer};
@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{Test, answers, heard, purpose};
 
-/// A backend that answers with what it was asked to do, and what it may do.
+/// A backend that answers with its input and its permissions.
 #[derive(Debug)]
 struct Stub {
     description: Option<&'static str>,
@@ -39,7 +39,7 @@ impl Backend for Stub {
     }
 }
 
-/// A lead whose runtime has a backend `helper`, and what its calls returned.
+/// A lead whose runtime has a backend `helper`, and the results of its calls.
 async fn lead(
     stub: Stub,
     brief: impl FnOnce(Brief) -> Brief,
@@ -63,7 +63,7 @@ fn spawn(more: serde_json::Value) -> Turn {
     Turn::call([("spawn_agent", arguments)])
 }
 
-/// Spawns it once, and then answers with the result.
+/// Spawns one helper, and answers with the result.
 fn once(more: serde_json::Value) -> impl FnMut(&Call) -> Turn + Send + 'static {
     move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => spawn(more.clone()),

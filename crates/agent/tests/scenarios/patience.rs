@@ -1,4 +1,4 @@
-//! Agents that wait for long, and have let go of their conversation meanwhile.
+//! Agents that wait for long and release their conversation meanwhile.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ use crate::support::{Test, World, answers};
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-/// A world in which calls take so long and, if it is not zero, the gate closes
-/// in between.
+/// A world in which calls take `span` and, if it is not zero, the gate closes in
+/// between.
 async fn world_of(span: Duration) -> World {
     let slow = move |_: ToolContext, _: Nothing| async move {
         tokio::time::sleep(span).await;
@@ -37,17 +37,17 @@ async fn world_of(span: Duration) -> World {
     World::with(script, |agents| agents.tool(slow)).await
 }
 
-async fn said_in(span: Duration) -> Vec<Message> {
+async fn messages_in(span: Duration) -> Vec<Message> {
     let world = world_of(span).await;
     assert_eq!(world.answer("sleep").await, "done");
     world.model.asked().last().unwrap().messages.to_vec()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_model_is_told_does_not_depend_on_how_long_its_agent_waits() -> Test {
-    let quick = said_in(Duration::ZERO).await;
+async fn the_conversation_is_the_same_however_long_the_agent_waits() -> Test {
+    let quick = messages_in(Duration::ZERO).await;
     assert_eq!(quick.len(), 5);
-    assert_eq!(said_in(Duration::from_secs(1_000)).await, quick);
+    assert_eq!(messages_in(Duration::from_secs(1_000)).await, quick);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What agents may do to themselves, to others, and how they are held back.
+//! The control of agents over themselves and others, and its limits.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::{Test, World, answers, heard, purpose};
 
 #[tokio::test]
-async fn s6_7_an_agent_that_stops_itself_stops_what_it_sent_off() -> Test {
+async fn s6_7_an_agent_that_stops_itself_stops_its_children() -> Test {
     let world = World::new(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "hang"}))]),
         ("lead", _) => {
@@ -28,7 +28,7 @@ async fn s6_7_an_agent_that_stops_itself_stops_what_it_sent_off() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s8_4_whoever_is_limited_waits_without_a_slot_and_does_not_fail() -> Test {
+async fn s8_4_a_rate_limited_agent_waits_without_a_slot_and_does_not_fail() -> Test {
     let mut calls = 0;
     let world = World::new(move |_| {
         calls += 1;

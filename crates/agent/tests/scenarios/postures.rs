@@ -1,4 +1,4 @@
-//! When an agent is woken by what it has sent off.
+//! The events of spawned agents that wake their owner.
 
 use offshoot_agent::Limits;
 use offshoot_core::DeliveryMode;
@@ -7,12 +7,12 @@ use serde_json::json;
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
-/// How many results a conversation tells of.
+/// The number of results in a conversation.
 fn results(call: &Call) -> usize {
     whole(call).matches("kind=\"result\"").count()
 }
 
-/// A child that stands before the door of its name.
+/// A child that waits at the door of its name.
 fn child(call: &Call) -> Turn {
     match answers(call) {
         0 => Turn::call([("stand", json!({"door": purpose(call)}))]),
@@ -27,7 +27,7 @@ async fn world(script: impl FnMut(&Call) -> Turn + Send + 'static) -> (World, Do
 }
 
 #[tokio::test]
-async fn s4_4_a_silent_end_wakes_nobody_and_is_read_with_the_next() -> Test {
+async fn s4_4_a_silent_end_wakes_no_agent_and_is_read_with_the_next() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "quiet", "task": "quiet", "wake": "silent"})),
@@ -49,7 +49,7 @@ async fn s4_4_a_silent_end_wakes_nobody_and_is_read_with_the_next() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
+async fn s4_4_activity_wakes_an_owner_that_requested_it() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
             "spawn_agent",
@@ -70,7 +70,7 @@ async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
         })
     };
     while !told() {
-        // Progress is told at most once a second.
+        // Progress is reported at most once a second.
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     doors.open("busy");
@@ -83,7 +83,7 @@ async fn s4_4_activity_wakes_who_asked_for_it() -> Test {
 }
 
 #[tokio::test]
-async fn s4_6_what_tasks_say_at_length_is_bounded_and_can_be_read_on() -> Test {
+async fn s4_6_long_texts_of_tasks_are_bounded_and_readable() -> Test {
     let long = "word ".repeat(12_000);
     let (world, doors) = world(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "talk"}))]),
@@ -131,14 +131,14 @@ async fn s4_4_after_many_wake_turns_an_agent_waits_for_its_last_child() -> Test 
     let mut told: Vec<_> =
         asked.iter().filter(|call| purpose(call) == "lead").map(results).collect();
     told.dedup();
-    // One turn of its own, one because it was woken, and one with all the rest.
+    // The agent takes one turn of its own, one after the wake, and one with all other results.
     assert!(told.len() <= 4, "{told:?}");
     assert_eq!(told.last(), Some(&4));
     Ok(())
 }
 
 #[tokio::test]
-async fn s4_4_a_message_wakes_even_one_that_waits_for_its_last_child() -> Test {
+async fn s4_4_a_message_wakes_an_agent_that_waits_for_its_last_child() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", json!({"name": "a", "task": "a"}))]),
         ("lead", _) => match heard(call).last() {
@@ -171,7 +171,7 @@ async fn s4_4_a_message_wakes_even_one_that_waits_for_its_last_child() -> Test {
 }
 
 #[tokio::test]
-async fn s4_4_a_message_absorbs_what_came_home_before_it() -> Test {
+async fn s4_4_a_message_absorbs_the_results_before_it() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),
@@ -194,7 +194,7 @@ async fn s4_4_a_message_absorbs_what_came_home_before_it() -> Test {
 }
 
 #[tokio::test]
-async fn s11_6_at_the_end_of_a_turn_the_runtime_says_what_is_still_running() -> Test {
+async fn s11_6_the_runtime_lists_running_children_at_the_end_of_a_turn() -> Test {
     let (world, doors) = world(|call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),

@@ -1,4 +1,4 @@
-//! That a profile is frozen into the agents that are made of it.
+//! A profile is frozen into the agents that are spawned from it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use offshoot_runtime::{RestartPolicy, Runtime};
 use offshoot_store::{FaultPoint, FaultyStore, InjectedFault, Memory, Store};
 use serde_json::json;
 
-use crate::profiles::Shelf;
+use crate::profiles::ProfileDir;
 use crate::support::{Doors, Test, answers, heard, purpose, until_called};
 
 const BEFORE: &str = "---\ntools: [stand]\n---\nAs it was.";
@@ -28,7 +28,7 @@ fn brief() -> Brief {
 #[tokio::test]
 async fn s11_2_an_edited_profile_changes_no_live_task_across_a_crash() -> Test {
     let (doors, store) = (Doors::default(), Arc::new(Memory::new()) as Arc<dyn Store>);
-    let shelf = Shelf::new(&[("kept", BEFORE)]);
+    let dir = ProfileDir::new(&[("kept", BEFORE)]);
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
             "spawn_agent",
@@ -38,7 +38,7 @@ async fn s11_2_an_edited_profile_changes_no_live_task_across_a_crash() -> Test {
         _ => Turn::say(heard(call).join("")),
     };
     let model = Scripted::new(script);
-    let agents = Agents::with_model(model.clone()).tool(doors.tool()).profiles(shelf.profiles());
+    let agents = Agents::with_model(model.clone()).tool(doors.tool()).profiles(dir.profiles());
     let runtime = open(store.clone(), &agents).await.unwrap();
     let session = runtime.session("main").await?;
     let lead = session.spawn(agents.request(&brief())?).await?.id().to_string();
@@ -50,7 +50,7 @@ async fn s11_2_an_edited_profile_changes_no_live_task_across_a_crash() -> Test {
     };
     until_called(&child, "stand").await?;
     drop((child, session, runtime));
-    shelf.write("kept", AFTER);
+    dir.write("kept", AFTER);
     doors.open("x");
     let runtime = open(store, &agents).await.unwrap();
     let answer: String = runtime.task(&lead).await?.wait().await?.decode()?;
@@ -67,8 +67,8 @@ async fn s11_2_an_edited_profile_changes_no_live_task_across_a_crash() -> Test {
     Ok(())
 }
 
-/// A lead with a child of a profile, on a store that fails there; how many commits
-/// there were until it has ended or the process has died.
+/// Runs a lead with a child of a profile on a store that fails at this point, until the lead
+/// has ended or the process has died. Returns the number of commits.
 async fn live(
     memory: &Memory,
     agents: &Agents,
@@ -100,26 +100,26 @@ async fn s9_4_a_spawn_that_is_repeated_is_of_the_profile_as_it_was() -> Test {
         _ => Turn::say(heard(call).join("")),
     };
     let prepare =
-        |shelf: &Shelf| Agents::with_model(Scripted::new(script)).profiles(shelf.profiles());
-    let shelf = Shelf::new(&[("kept", BEFORE)]);
+        |dir: &ProfileDir| Agents::with_model(Scripted::new(script)).profiles(dir.profiles());
+    let dir = ProfileDir::new(&[("kept", BEFORE)]);
     let never = FaultPoint { commit: u64::MAX, fault: InjectedFault::CrashBefore };
-    let commits = live(&Memory::new(), &prepare(&shelf), never).await?;
+    let commits = live(&Memory::new(), &prepare(&dir), never).await?;
     let mut kept = 0;
     let points = (1..=commits).flat_map(|commit| {
         [InjectedFault::CrashBefore, InjectedFault::CrashAfter]
             .map(|fault| FaultPoint { commit, fault })
     });
     for at in points {
-        let (memory, shelf) = (Memory::new(), Shelf::new(&[("kept", BEFORE)]));
-        let agents = prepare(&shelf);
+        let (memory, dir) = (Memory::new(), ProfileDir::new(&[("kept", BEFORE)]));
+        let agents = prepare(&dir);
         live(&memory, &agents, at).await?;
         let changed = "---\n---\nAs it is now.";
-        shelf.write("kept", changed);
+        dir.write("kept", changed);
         let runtime = open(Arc::new(memory), &agents).await.unwrap();
         let Ok(lead) = runtime.task("lead").await else { continue };
         let said: String = lead.wait().await?.decode()?;
         assert_eq!(said.matches("outcome=\"completed\"").count(), 1, "{at:?}: {said}");
-        // The call itself returned it, and did not ask for another child.
+        // The repeated call returned this child and spawned no other.
         assert!(said.starts_with("<notice kind=\"result\""), "{at:?}: {said}");
         let was = said.contains("I am As it was.");
         assert!(was || said.contains("I am As it is now."), "{at:?}: {said}");

@@ -1,4 +1,4 @@
-//! That a child never has more than its owner, however it is made.
+//! A child has at most the permissions of its owner, however it is spawned.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use offshoot_store::Memory;
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
-use crate::profiles::Shelf;
+use crate::profiles::ProfileDir;
 use crate::support::{Test, World, answers, heard, purpose, whole};
 
-/// Tools that tell who has called them.
+/// Tools that record the names of their callers.
 #[derive(Clone, Default)]
 struct Called(Arc<Mutex<Vec<String>>>);
 
@@ -45,14 +45,14 @@ fn asked(world: &World, who: &str) -> Call {
     world.model.asked().into_iter().find(|call| purpose(call) == who).unwrap()
 }
 
-/// The brief of the task that is called so.
+/// The brief of the task with this name.
 async fn brief(world: &World, handle: &str) -> Brief {
     let record = world.runtime().task(handle).await.unwrap().record().await.unwrap();
     record.spec.input.decode().unwrap()
 }
 
 #[tokio::test]
-async fn s7_3_explore_has_nothing_to_write_with_whatever_it_calls() -> Test {
+async fn s7_3_explore_cannot_write_with_any_call() -> Test {
     let called = Called::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
@@ -93,7 +93,7 @@ async fn s7_3_explore_has_nothing_to_write_with_whatever_it_calls() -> Test {
 }
 
 #[tokio::test]
-async fn s7_3_what_an_owner_lacks_no_child_has_however_it_is_asked_for() -> Test {
+async fn s7_3_no_child_has_a_permission_that_its_owner_lacks() -> Test {
     let called = Called::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
@@ -140,7 +140,7 @@ async fn s7_3_what_an_owner_lacks_no_child_has_however_it_is_asked_for() -> Test
 }
 
 #[tokio::test]
-async fn s7_3_a_mode_and_tools_only_narrow_and_what_is_no_tool_is_told() -> Test {
+async fn s7_3_a_mode_and_tools_only_narrow_and_unknown_tools_are_named() -> Test {
     let called = Called::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
@@ -175,9 +175,11 @@ async fn s7_3_a_mode_and_tools_only_narrow_and_what_is_no_tool_is_told() -> Test
 }
 
 #[tokio::test]
-async fn s7_3_profiles_that_may_be_sent_off_pass_on_to_children_without_one() -> Test {
-    let shelf =
-        Shelf::new(&[("boss", "---\nagents: [explore, minion]\n---\n"), ("minion", "---\n---\n")]);
+async fn s7_3_spawnable_profiles_pass_on_to_children_without_a_profile() -> Test {
+    let dir = ProfileDir::new(&[
+        ("boss", "---\nagents: [explore, minion]\n---\n"),
+        ("minion", "---\n---\n"),
+    ]);
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([(
             "spawn_agent",
@@ -191,7 +193,7 @@ async fn s7_3_profiles_that_may_be_sent_off_pass_on_to_children_without_one() ->
         ("minion", _) => Turn::say(heard(call)[0].to_owned()),
         _ => Turn::say(heard(call).join("")),
     };
-    let world = World::with(script, |agents| agents.profiles(shelf.profiles())).await;
+    let world = World::with(script, |agents| agents.profiles(dir.profiles())).await;
     let told = world.answer("lead").await;
     assert!(
         told.contains(
@@ -202,7 +204,7 @@ async fn s7_3_profiles_that_may_be_sent_off_pass_on_to_children_without_one() ->
     Ok(())
 }
 
-/// Models that say what they are called.
+/// Models that answer with their own name.
 #[derive(Debug)]
 struct Names;
 
@@ -230,13 +232,13 @@ impl ModelSource for Names {
 }
 
 #[tokio::test]
-async fn s11_2_a_profile_has_its_model_unless_nobody_trusts_it() -> Test {
-    let shelf = Shelf::new(&[("dear", "---\nmodel: openai/dear\n---\n")]);
+async fn s11_2_a_profile_has_its_own_model_only_if_it_is_trusted() -> Test {
+    let dir = ProfileDir::new(&[("dear", "---\nmodel: openai/dear\n---\n")]);
     let project = tempfile::tempdir()?;
     std::fs::create_dir_all(project.path().join(".offshoot/agents"))?;
     let theirs = project.path().join(".offshoot/agents/theirs.md");
     std::fs::write(theirs, "---\nmodel: openai/theirs\n---\n")?;
-    let agents = Agents::new(Names).profiles(shelf.profiles());
+    let agents = Agents::new(Names).profiles(dir.profiles());
     let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).open().await?;
     let session = runtime.session("main").await?;
     let brief = Brief::new("openai/lead".parse()?, "lead").folder(project.path());

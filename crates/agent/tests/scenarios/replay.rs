@@ -1,4 +1,4 @@
-//! Calls of ours that are made again because the process died in them.
+//! Calls of the built-in tools that are repeated because the process died in them.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl ModelSource for Locked {
     }
 }
 
-/// A lead whose child has ended, and that says something to it.
+/// A lead whose child has ended, and that sends a message to it.
 fn script(call: &Call) -> Turn {
     let told = whole(call);
     let count = |word: &str| told.matches(word).count();
@@ -57,8 +57,8 @@ fn script(call: &Call) -> Turn {
     }
 }
 
-/// A store that fails there, an agent on it until it has ended or the process has
-/// died, and how many commits there were.
+/// Runs an agent on a store that fails at this point, until the agent has ended or the process
+/// has died. Returns the number of commits.
 async fn live(
     memory: &Memory,
     agents: &Agents,
@@ -99,10 +99,10 @@ async fn s9_4_a_message_that_is_sent_again_after_a_crash_makes_one_new_task() ->
         for commit in 1..=commits {
             let (memory, (lock, agents)) = (Memory::new(), agents());
             live(&memory, &agents, FaultPoint { commit, fault }).await?;
-            // Whatever the lead has sent off ends before it goes on itself.
+            // Each spawned agent ends before the lead resumes.
             lock.send_replace(false);
             let runtime = Runtime::builder(memory).backend(KIND, agents.backend()).open().await?;
-            // The process may have died before the lead was there.
+            // The process may have died before the lead was stored.
             let Ok(lead) = runtime.task("lead").await else { continue };
             for task in runtime.tasks().await?.items {
                 if task.id() != lead.id() {

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use offshoot_agent::{Agents, Function, Tool, ToolContext, ToolError};
 
-/// A repository with one commit, and a place for worktrees beside it.
+/// A repository with one commit, and a directory for worktrees beside it.
 pub(crate) struct Repository {
     folder: tempfile::TempDir,
 }
@@ -34,7 +34,7 @@ impl Repository {
         git(&self.path(), "for-each-ref --format=%(refname:short) refs/heads")
     }
 
-    /// Whether nothing is left of any worktree.
+    /// Whether no remains of a worktree are left.
     pub(crate) fn is_tidy(&self) -> bool {
         let registered =
             git(&self.path(), "worktree list --porcelain").matches("worktree ").count();
@@ -44,13 +44,13 @@ impl Repository {
     }
 }
 
-/// What git says in a folder.
+/// The output of a git command in a directory.
 pub(crate) fn git(folder: &Path, args: &str) -> String {
     let args: Vec<_> = args.split(' ').collect();
     reach(folder, &args)
 }
 
-/// The same with words that may hold spaces.
+/// The same with arguments that may contain spaces.
 pub(crate) fn reach(folder: &Path, args: &[&str]) -> String {
     std::fs::create_dir_all(folder).unwrap();
     let mut git = Command::new("git");
@@ -68,11 +68,11 @@ pub(crate) fn reach(folder: &Path, args: &[&str]) -> String {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Write {
-    /// Where, from the agent's folder.
+    /// The path, relative to the agent's directory.
     path: String,
 }
 
-/// Writes a file into the agent's folder.
+/// Writes a file into the agent's directory.
 fn write() -> impl Tool {
     Function::new("write", "Writes a file.", async |cx: ToolContext, asked: Write| {
         let path = cx.folder().ok_or_else(|| ToolError::new("no folder"))?.join(&asked.path);
@@ -85,11 +85,11 @@ fn write() -> impl Tool {
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Run {
-    /// What to call git with.
+    /// The arguments of git.
     args: String,
 }
 
-/// Has git do something in the agent's folder.
+/// Runs git in the agent's directory.
 fn run_git() -> impl Tool {
     Function::new("git", "Runs git.", async |cx: ToolContext, asked: Run| {
         Ok::<_, ToolError>(git(cx.folder().unwrap(), &asked.args))
@@ -100,7 +100,7 @@ fn run_git() -> impl Tool {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// A tool that does this with the agent's folder.
+/// A tool that does this in the agent's directory.
 pub(crate) fn does(name: &str, deed: impl Fn(&Path) + Send + Sync + 'static) -> impl Tool {
     let deed = std::sync::Arc::new(deed);
     Function::new(name, "Does it.", move |cx: ToolContext, _: Nothing| {

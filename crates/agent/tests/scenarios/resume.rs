@@ -17,7 +17,7 @@ use crate::support::{Test, answers, heard};
 
 type Nothing = Map<String, Value>;
 
-/// How often a tool was called, and whether somebody waits in it.
+/// The number of calls of a tool, and the start of a call that waits.
 #[derive(Clone, Default)]
 struct Probe {
     calls: Arc<AtomicU32>,
@@ -25,7 +25,7 @@ struct Probe {
 }
 
 impl Probe {
-    /// A tool that never returns the first time.
+    /// A tool that never returns from its first call.
     async fn stick(self) -> Result<String, ToolError> {
         let before = self.calls.fetch_add(1, Ordering::SeqCst);
         self.begun.notify_one();
@@ -48,7 +48,7 @@ fn script(call: &Call) -> Turn {
     }
 }
 
-/// An agent whose process dies while its tool runs; what it answers after.
+/// An agent whose process dies while its tool runs. Returns the answer after the restart.
 async fn interrupted(agents: Agents, probe: &Probe) -> Result<String, Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let open = || async {
@@ -67,7 +67,7 @@ async fn interrupted(agents: Agents, probe: &Probe) -> Result<String, Box<dyn st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_what_was_answered_is_not_asked_again_and_what_may_be_repeated_is() -> Test {
+async fn s9_3_answered_calls_stay_and_repeatable_calls_are_repeated() -> Test {
     let probe = Probe::default();
     let (agents, model) = agents(script);
     let tool = {
@@ -82,7 +82,7 @@ async fn s9_3_what_was_answered_is_not_asked_again_and_what_may_be_repeated_is()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_a_lasting_effect_is_not_repeated_and_the_model_is_told() -> Test {
+async fn s9_3_a_lasting_effect_is_not_repeated_and_the_model_hears_so() -> Test {
     let probe = Probe::default();
     let (agents, model) = agents(script);
     let tool = {
@@ -101,7 +101,7 @@ async fn s9_3_a_lasting_effect_is_not_repeated_and_the_model_is_told() -> Test {
 async fn s9_4_a_spawn_that_is_repeated_finds_its_child() -> Test {
     let probe = Probe::default();
     let (agents, model) = agents(|call| match (call.messages.len(), answers(call)) {
-        // The child ends at once; beside it something sticks.
+        // The child ends at once, while another call hangs beside it.
         (_, 0) if heard(call)[0] == "stick" => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "child", "background": false})),
             ("stick", json!({})),

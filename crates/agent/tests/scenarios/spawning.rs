@@ -1,4 +1,4 @@
-//! What can be said when another agent is sent off.
+//! The options of a spawn.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
-/// What a lead is told that makes this call.
-async fn told(asked: Value) -> String {
+/// The result of this call of a lead.
+async fn call_result(asked: Value) -> String {
     let world = World::new(move |call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([("spawn_agent", asked.clone())]),
         ("lead", _) => Turn::say(heard(call)[0].to_owned()),
@@ -27,7 +27,7 @@ async fn told(asked: Value) -> String {
 }
 
 #[tokio::test]
-async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Test {
+async fn s11_1_a_bad_spawn_is_refused_and_starts_nothing() -> Test {
     for (asked, said) in [
         (json!({}), "the field \"task\" is missing: a string"),
         (json!({"task": " "}), "The task is empty"),
@@ -50,7 +50,7 @@ async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Te
         ),
         (json!({"task": "x", "wake": "loudly"}), "\"wake\" must be \"on_terminal\" or"),
     ] {
-        let told = told(asked.clone()).await;
+        let told = call_result(asked.clone()).await;
         assert!(told.contains(said), "{asked}: {told}");
         assert!(!told.starts_with("Started"), "{asked}: {told}");
     }
@@ -59,7 +59,7 @@ async fn s11_1_what_is_wrong_with_a_spawn_is_told_and_nothing_is_started() -> Te
 
 #[tokio::test]
 async fn s11_6_a_spawn_says_that_nothing_is_done_and_how_the_result_will_come() -> Test {
-    let told = told(json!({"task": "x", "name": "docs"})).await;
+    let told = call_result(json!({"task": "x", "name": "docs"})).await;
     for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "by itself", "Do not poll"] {
         assert!(told.contains(said), "{said}: {told}");
     }
@@ -68,7 +68,7 @@ async fn s11_6_a_spawn_says_that_nothing_is_done_and_how_the_result_will_come() 
 
 #[tokio::test]
 async fn s11_6_a_detached_spawn_says_that_its_result_goes_to_the_session() -> Test {
-    let told = told(json!({"task": "x", "name": "docs", "detached": true})).await;
+    let told = call_result(json!({"task": "x", "name": "docs", "detached": true})).await;
     for said in ["docs", "NOTHING IS DONE YET", "no result", "guess", "goes to your session"] {
         assert!(told.contains(said), "{said}: {told}");
     }
@@ -79,7 +79,7 @@ async fn s11_6_a_detached_spawn_says_that_its_result_goes_to_the_session() -> Te
 }
 
 #[tokio::test]
-async fn s11_1_a_detached_child_goes_on_and_its_session_is_told() -> Test {
+async fn s11_1_a_detached_child_goes_on_and_reports_to_its_session() -> Test {
     let doors = Doors::default();
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => {
@@ -105,7 +105,7 @@ async fn s11_1_a_detached_child_goes_on_and_its_session_is_told() -> Test {
     Ok(())
 }
 
-/// Two models, which say who they are.
+/// Two models that answer with their names.
 #[derive(Debug)]
 struct Two;
 
@@ -134,7 +134,7 @@ impl ModelSource for Two {
 }
 
 #[tokio::test]
-async fn s11_1_a_child_may_have_another_model_and_has_its_parents_if_nobody_says() -> Test {
+async fn s11_1_a_child_has_its_parents_model_unless_another_is_named() -> Test {
     let agents = Agents::new(Two);
     let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend()).open().await?;
     let session = runtime.session("main").await?;
@@ -165,7 +165,7 @@ async fn s11_4_a_spawn_beyond_the_depth_cap_is_no_tool_and_does_nothing() -> Tes
 }
 
 #[tokio::test]
-async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
+async fn s6_7_an_agent_may_stop_only_its_own_children() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),
@@ -176,7 +176,7 @@ async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
             Turn::call([("cancel_task", json!({"task": "b"}))])
         }
         ("lead", _) => Turn::say("waiting"),
-        // A sibling is nobody's business, and neither is the owner.
+        // A sibling and the owner are outside an agent's control.
         ("a", 0) => Turn::call([
             ("cancel_task", json!({"task": "b"})),
             ("cancel_task", json!({"task": "lead"})),
@@ -194,7 +194,7 @@ async fn s6_7_an_agent_may_stop_a_child_and_nobody_elses() -> Test {
 }
 
 #[tokio::test]
-async fn s11_1_whoever_is_sent_off_is_there_for_the_calls_that_follow_in_the_answer() -> Test {
+async fn s11_1_a_spawned_agent_exists_for_the_next_calls_of_the_answer() -> Test {
     let script = |call: &Call| match (purpose(call), answers(call)) {
         ("lead", 0) => Turn::call([
             ("spawn_agent", json!({"name": "a", "task": "a"})),
@@ -233,7 +233,7 @@ async fn s1_3_a_model_cannot_call_a_child_lead() -> Test {
         _ => Turn::say("started"),
     };
     let world = World::new(script).await;
-    // The program itself gives that name.
+    // The program itself chooses that name.
     let request = world.agents.request(&world.brief("top"))?;
     let lead = world.session.spawn(request).name("lead").await?;
     let said: String = lead.wait().await?.decode()?;

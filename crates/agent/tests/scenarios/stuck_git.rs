@@ -1,5 +1,5 @@
-//! Git that waits at a pipe or a device: it ends on cancel and after a limit, and
-//! nothing is lost.
+//! Git that blocks on a pipe or a device: it ends on cancel and after a limit, and no work is
+//! lost.
 
 use std::path::Path;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use serde_json::json;
 use crate::repository::{Repository, does, equipped, git};
 use crate::support::{Test, World, answers};
 
-/// Does something to the worktree of an agent.
+/// A change to the worktree of an agent.
 type Harm = fn(&Path);
 
-/// Puts a pipe at a place, in the place of a file that may be there.
+/// Puts a pipe at a path, in place of any file there.
 fn pipe(place: &Path) {
     std::fs::remove_file(place).ok();
     assert!(std::process::Command::new("mkfifo").arg(place).status().unwrap().success());
 }
 
-/// A pipe that no list of files can foresee: git reads it when it measures.
+/// A pipe that no list of files can foresee: git reads it during the measurement.
 fn pipe_deep_down(folder: &Path) {
     std::fs::write(folder.join("src/new.txt"), "new\n").unwrap();
     pipe(&folder.join("src/.gitignore"));
 }
 
-/// An isolated agent that does this to its worktree and then ends its turn.
+/// An isolated agent that makes this change to its worktree and then ends its turn.
 async fn agent(
     repository: &Repository,
     harm: impl Fn(&Path) + Send + Sync + 'static,
@@ -48,8 +48,8 @@ async fn worktree(agent: &TaskRef) -> Worktree {
     AgentReport::of(&agent.record().await.unwrap()).unwrap().worktree.unwrap()
 }
 
-/// The processes whose command line names something of this repository. None where
-/// the system does not show processes.
+/// The processes whose command line names a path of this repository. Empty on a system that
+/// does not list processes.
 fn processes(repository: &Repository) -> usize {
     let place = repository.trees().with_file_name("");
     let named = place.to_str().unwrap().as_bytes();
@@ -58,7 +58,7 @@ fn processes(repository: &Repository) -> usize {
     lines.filter(|line| line.windows(named.len()).any(|part| part == named)).count()
 }
 
-/// Resolves once git is gone. It is killed without being waited for.
+/// Resolves once git is gone. The runtime kills git without waiting for it.
 async fn until_git_is_gone(repository: &Repository) {
     while processes(repository) > 0 {
         tokio::task::yield_now().await;
@@ -101,7 +101,7 @@ async fn an_agent_ends_by_itself_when_its_git_waits_at_a_pipe() -> Test {
     let kept = worktree(&agent).await;
     assert_eq!((kept.state, kept.files), (WorktreeState::Kept, None));
     until_git_is_gone(&repository).await;
-    // Once the pipe is gone the next sweep measures it.
+    // Once the pipe is gone, the next sweep measures the worktree.
     std::fs::remove_file(kept.path.join("src/.gitignore"))?;
     assert_eq!(world.agents.sweep_worktrees(async |_| OwnerState::Ended).await?, 0);
     std::fs::remove_file(kept.path.join("src/new.txt"))?;

@@ -23,12 +23,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Each call is answered as `script` says.
+    /// A world in which `script` answers each call.
     pub(crate) async fn new(script: impl FnMut(&Call) -> Turn + Send + 'static) -> Self {
         Self::with(script, |agents| agents).await
     }
 
-    /// The same with something said about the agents.
+    /// The same with more options for the agents.
     pub(crate) async fn with(
         script: impl FnMut(&Call) -> Turn + Send + 'static,
         say: impl FnOnce(Agents) -> Agents,
@@ -50,7 +50,7 @@ impl World {
         Self::with_caps(script, |agents| agents, caps).await
     }
 
-    /// The same with something said about the agents.
+    /// The same with more options for the agents.
     pub(crate) async fn with_caps(
         script: impl FnMut(&Call) -> Turn + Send + 'static,
         say: impl FnOnce(Agents) -> Agents,
@@ -71,12 +71,12 @@ impl World {
         Self { runtime, session, agents, model }
     }
 
-    /// The host, who sees everything.
+    /// The host, which sees every task.
     pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    /// An agent that is asked to do this.
+    /// An agent with this task.
     pub(crate) async fn agent(&self, task: &str) -> TaskRef {
         self.agent_of(&self.brief(task)).await
     }
@@ -89,7 +89,7 @@ impl World {
         self.session.spawn(self.agents.request(brief).unwrap()).await.unwrap()
     }
 
-    /// A task that somebody sends off by and by.
+    /// A task that is spawned later. Waits for it.
     pub(crate) async fn child(&self, handle: &str) -> TaskRef {
         loop {
             match self.runtime.task(handle).await {
@@ -99,7 +99,7 @@ impl World {
         }
     }
 
-    /// What an agent answers in the end.
+    /// The final answer of an agent.
     pub(crate) async fn answer(&self, task: &str) -> String {
         self.agent(task).await.wait().await.unwrap().decode().unwrap()
     }
@@ -113,7 +113,7 @@ pub(crate) async fn until_called(agent: &TaskRef, tool: &str) -> Test {
     Ok(())
 }
 
-/// What an agent was asked first: tells agents apart.
+/// The first text of an agent's conversation, which tells agents apart.
 pub(crate) fn purpose(call: &Call) -> &str {
     match call.messages.first().and_then(|message| message.parts.first()) {
         Some(Part::Text { text, .. }) => text,
@@ -126,7 +126,7 @@ pub(crate) fn last(call: &Call) -> &[Part] {
     call.messages.last().map_or(&[], |message| &message.parts)
 }
 
-/// The texts that were said to the model since its last answer.
+/// The texts that the model received since its last answer.
 pub(crate) fn heard(call: &Call) -> Vec<&str> {
     let texts = last(call).iter().filter_map(|part| match part {
         Part::Text { text, .. } => Some(text.as_str()),
@@ -136,19 +136,19 @@ pub(crate) fn heard(call: &Call) -> Vec<&str> {
     texts.collect()
 }
 
-/// How often the model has answered in this conversation.
+/// The number of answers of the model in this conversation.
 pub(crate) fn answers(call: &Call) -> usize {
     call.messages.iter().filter(|Message { role, .. }| *role == Role::Assistant).count()
 }
 
-/// Doors before which agents stand until they are opened.
+/// Doors at which agents wait until the test opens them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Doors(Arc<Mutex<HashMap<String, Arc<Semaphore>>>>);
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Door {
-    /// Which.
+    /// The name of the door.
     door: String,
 }
 
@@ -158,22 +158,22 @@ impl Doors {
         doors.entry(name.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(0))).clone()
     }
 
-    /// Lets one more through.
+    /// Lets one more agent through.
     pub(crate) fn open(&self, name: &str) {
         self.door(name).add_permits(1);
     }
 
-    /// Stands before a door until it is opened.
+    /// Waits at a door until it is open.
     pub(crate) async fn pass(&self, name: &str) {
         self.door(name).acquire().await.unwrap().forget();
     }
 
-    /// Whether one could go through.
+    /// Whether one agent could pass.
     pub(crate) fn is_open(&self, name: &str) -> bool {
         self.door(name).available_permits() > 0
     }
 
-    /// The tool with which an agent stands before a door.
+    /// The tool with which an agent waits at a door.
     pub(crate) fn tool(&self) -> impl Tool + use<> {
         let doors = self.clone();
         let stand = move |_: ToolContext, Door { door: name }: Door| {
@@ -187,7 +187,7 @@ impl Doors {
     }
 }
 
-/// All that a call says, as one text.
+/// The whole text of a call.
 pub(crate) fn whole(call: &Call) -> String {
     let parts = call.messages.iter().flat_map(|message| &message.parts);
     let texts = parts.map(|part| match part {

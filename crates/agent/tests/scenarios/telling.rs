@@ -1,4 +1,4 @@
-//! How results read to whoever is told of them.
+//! The text of results in the conversation of the owner.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use tokio::sync::Notify;
 
 use crate::support::{Test, World, answers, heard, purpose, whole};
 
-/// What stands between these words.
+/// The text between these words.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let (_, rest) = text.split_once(before).unwrap_or_else(|| panic!("{before}: {text}"));
     rest.split_once(after).unwrap_or_else(|| panic!("{after}: {rest}")).0
 }
 
-/// The notice in which a conversation is told of a task's end.
+/// The notice of a task's end in a conversation.
 fn notice<'a>(text: &'a str, task: &str) -> &'a str {
     between(text, &format!("<notice kind=\"result\" task=\"{task}\""), "</notice>")
 }
@@ -86,7 +86,7 @@ async fn s4_6_a_loss_reads_like_no_other_end() -> Test {
         }
         _ => Turn::say("over"),
     });
-    // What dies with its process.
+    // A task that dies with its process.
     let start = |cx: ToolContext, _: Map<String, Value>| async move {
         let frail = |_| async { std::future::pending::<Result<(), ToolError>>().await };
         cx.task().spawn_ephemeral(frail).name("frail").await?;

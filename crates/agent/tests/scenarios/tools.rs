@@ -1,4 +1,4 @@
-//! What single tools of ours promise: pages, bounds, and what they are offered for.
+//! Promises of single built-in tools: pages, bounds, and the agents they are offered to.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use serde_json::{Map, Value, json};
 
 use crate::support::{Doors, Test, World, answers, heard, purpose};
 
-/// What the lead heard after this many answers.
-fn told(world: &World, after: usize) -> Vec<String> {
+/// The last text that the lead received after this many answers.
+fn lead_texts(world: &World, after: usize) -> Vec<String> {
     let asked = world.model.asked();
     let call = asked.iter().find(|call| purpose(call) == "lead" && answers(call) == after).unwrap();
     heard(call).into_iter().map(str::to_owned).collect()
 }
 
-/// What stands between these words and the next quotation mark.
+/// The text between these words and the next quotation mark.
 fn quoted<'a>(text: &'a str, before: &str) -> &'a str {
     let (_, rest) = text.rsplit_once(before).unwrap();
     rest.split('"').next().unwrap()
@@ -43,7 +43,7 @@ async fn s11_1_list_tasks_goes_on_where_its_cursor_says() -> Test {
     })
     .await;
     world.answer("lead").await;
-    let (first, second) = (told(&world, 2), told(&world, 3));
+    let (first, second) = (lead_texts(&world, 2), lead_texts(&world, 3));
     let names = |list: &str| -> Vec<String> {
         let lines = list.lines().filter_map(|line| line.split_once(" (agent)"));
         lines.map(|(name, _)| name.to_owned()).collect()
@@ -74,7 +74,7 @@ async fn s11_1_inspect_task_shows_blocks_from_a_position_on() -> Test {
     })
     .await;
     world.answer("lead").await;
-    let told = told(&world, 2);
+    let told = lead_texts(&world, 2);
     let shown = |list: &str| -> Vec<u64> {
         let (_, blocks) = list.split_once("the last are:\n").unwrap();
         blocks.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect()
@@ -119,7 +119,7 @@ async fn s11_1_finish_is_offered_only_with_a_schema() -> Test {
 }
 
 #[tokio::test]
-async fn s11_1_what_list_and_wait_return_is_bounded() -> Test {
+async fn s11_1_the_results_of_list_and_wait_are_bounded() -> Test {
     const CHILDREN: usize = 40;
     let names = || (0..CHILDREN).map(|number| format!("c{number}"));
     let world = World::new(move |call| match (purpose(call), answers(call)) {
@@ -134,7 +134,7 @@ async fn s11_1_what_list_and_wait_return_is_bounded() -> Test {
     })
     .await;
     world.answer("lead").await;
-    let (waited, listed) = (told(&world, 2), told(&world, 3));
+    let (waited, listed) = (lead_texts(&world, 2), lead_texts(&world, 3));
     for said in [&waited[0], &listed[0]] {
         let length = said.chars().count();
         assert!(length < 16_500, "{length}");
@@ -159,7 +159,7 @@ async fn s11_5_a_message_for_the_end_of_the_turn_ends_a_wait() -> Test {
     let lead = world.agent("lead").await;
     lead.send("and then rest").mode(DeliveryMode::FollowUp).await?;
     lead.wait().await?;
-    let told = told(&world, 2);
+    let told = lead_texts(&world, 2);
     assert!(told[0].contains("A message for you has come"), "{told:?}");
     assert!(told[0].contains("Not ended, no result yet: a"), "{told:?}");
     assert!(!told.iter().any(|said| said.contains("and then rest")), "{told:?}");
@@ -206,14 +206,14 @@ async fn s11_1_a_task_that_is_too_long_is_refused() -> Test {
     })
     .await;
     world.answer("lead").await;
-    let told = told(&world, 1);
+    let told = lead_texts(&world, 1);
     assert!(told[0].contains("may have 1048576") && told[0].contains("Say where"), "{told:?}");
     assert_eq!(world.runtime().tasks().await?.items.len(), 1);
     Ok(())
 }
 
 #[tokio::test]
-async fn a_fork_reads_no_output_beyond_what_it_shares() -> Test {
+async fn a_fork_reads_only_the_output_it_shares() -> Test {
     async fn flood(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError> {
         Ok("ü".repeat(16_000) + "the end")
     }
@@ -221,7 +221,7 @@ async fn a_fork_reads_no_output_beyond_what_it_shares() -> Test {
     let script = {
         let (doors, names) = (doors.clone(), names.clone());
         move |call: &Call| {
-            // The child has the answer of its owner before its own.
+            // The child receives the answer of its owner before its own.
             let forked = heard_anywhere(call, "dig");
             let found = heard(call).iter().find(|said| said.contains("output=\"")).copied();
             match (forked, answers(call)) {
@@ -258,7 +258,7 @@ async fn a_fork_reads_no_output_beyond_what_it_shares() -> Test {
     Ok(())
 }
 
-/// Whether something was said in a conversation since it was forked.
+/// Whether a conversation contains this text after its fork.
 fn heard_anywhere(call: &Call, said: &str) -> bool {
     call.messages
         .iter()

@@ -1,4 +1,4 @@
-//! Turns: what an agent says, and how it ends.
+//! Turns: the text of an agent, and its end.
 
 use offshoot_agent::{AgentReport, Limits};
 use offshoot_core::{FailureKind, Outcome};
@@ -33,7 +33,7 @@ async fn s12_2_steps_are_counted() -> Test {
 }
 
 #[tokio::test]
-async fn s11_3_whoever_says_nothing_is_asked_once_more_and_then_fails() -> Test {
+async fn s11_3_an_empty_answer_is_requested_again_once_and_then_fails() -> Test {
     let world = World::new(|_| Turn::say("  ")).await;
     let ended = world.agent("speak").await.wait().await?;
     let Some(Outcome::Failed(failure)) = ended.outcome() else { panic!("{ended:?}") };
@@ -77,7 +77,7 @@ async fn s11_3_a_result_fits_its_schema_or_is_repaired_once() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_go_better_is_tried_again_and_the_rest_fails() -> Test {
+async fn temporary_errors_are_retried_and_other_errors_fail() -> Test {
     let cut = || ModelError::Truncated { message: "no end".into() };
     let mut tries = 0;
     let world = World::new(move |_| {

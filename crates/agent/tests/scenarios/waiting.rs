@@ -1,4 +1,4 @@
-//! Agents that wait, and what ends it.
+//! Agents that wait, and the events that end a wait.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ fn waits(call: &Call) -> Turn {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s11_5_a_wait_ends_after_its_bound_and_says_what_has_not_ended() -> Test {
+async fn s11_5_a_wait_ends_after_its_bound_and_lists_the_live_tasks() -> Test {
     let world = World::new(waits).await;
     let begun = Instant::now();
     assert_eq!(world.answer("lead").await, "over");
@@ -53,8 +53,8 @@ async fn s11_5_a_wait_ends_with_a_message() -> Test {
 }
 
 #[tokio::test]
-async fn s11_5_whoever_waits_has_no_slot() -> Test {
-    // There is one slot: the child runs only if the lead gives it back.
+async fn s11_5_a_waiting_agent_has_no_slot() -> Test {
+    // One slot exists: the child runs only if the lead releases it.
     let mut caps = Caps::default();
     caps.executing.space = Some(1);
     let script = |call: &Call| match (purpose(call), answers(call)) {

@@ -1,4 +1,4 @@
-//! How often results wake an agent before it waits for all of them.
+//! The number of wakes of an agent before it waits for all results.
 
 use offshoot_agent::Limits;
 use offshoot_models::{Call, Turn};
@@ -8,7 +8,7 @@ use crate::support::{Doors, Test, World, answers, heard, purpose, whole};
 
 const NAMES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
 
-/// How many results a conversation tells of.
+/// The number of results in a conversation.
 fn results(call: &Call) -> usize {
     whole(call).matches("kind=\"result\"").count()
 }
@@ -24,7 +24,7 @@ fn script(call: &Call) -> Turn {
     }
 }
 
-/// What the lead was asked so far.
+/// The requests of the lead so far.
 fn asked(world: &World) -> Vec<Call> {
     let asked = world.model.asked();
     asked.into_iter().filter(|call| purpose(call) == "lead").collect()
@@ -44,7 +44,7 @@ async fn s4_4_after_eight_wake_turns_an_agent_parks_and_says_so() -> Test {
     for (number, name) in NAMES.iter().enumerate().take(8) {
         assert_eq!(parked().await?, 0, "after {number}");
         doors.open(name);
-        // Woken by each of them.
+        // Each result wakes the lead.
         while asked(&world).last().is_none_or(|call| results(call) < number + 1) {
             tokio::task::yield_now().await;
         }
@@ -57,7 +57,8 @@ async fn s4_4_after_eight_wake_turns_an_agent_parks_and_says_so() -> Test {
         world.child(&format!("agent-1/{name}")).await.wait().await?;
     }
     assert_eq!(lead.wait().await?.decode::<String>()?, "12 results");
-    // To send them off, to end its turn, eight times woken, and once with all that was left.
+    // The turns are: the spawns, the end of the turn, eight wakes, and one with all other
+    // results.
     assert_eq!(asked(&world).len(), 1 + 1 + 8 + 1);
     assert_eq!(parked().await?, 1);
     Ok(())
@@ -80,7 +81,7 @@ async fn s4_4_a_message_lets_results_wake_an_agent_again() -> Test {
         tokio::task::yield_now().await;
     }
     let told = asked(&world).pop().unwrap();
-    assert_eq!(results(&told), 1, "with what had come home: {:?}", heard(&told));
+    assert_eq!(results(&told), 1, "with the delivered results: {:?}", heard(&told));
     NAMES.iter().for_each(|name| doors.open(name));
     assert_eq!(lead.wait().await?.decode::<String>()?, "12 results");
     Ok(())

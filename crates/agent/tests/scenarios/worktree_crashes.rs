@@ -29,8 +29,8 @@ fn report(task: &Task) -> offshoot_agent::Worktree {
     AgentReport::of(task).unwrap().worktree.unwrap()
 }
 
-/// An agent that stands before a door until its process dies; what it answers
-/// after somebody has been at what the dead process left.
+/// An agent that waits at a door until its process dies. Returns its answer, after `meanwhile`
+/// has changed the worktree that the dead process left.
 async fn interrupted(
     repository: &Repository,
     meanwhile: impl FnOnce(&offshoot_agent::Worktree),
@@ -123,7 +123,7 @@ async fn s9_2_a_worktree_that_is_half_there_is_made_again() -> Test {
 }
 
 #[tokio::test]
-async fn what_was_committed_survives_a_folder_that_is_deleted() -> Test {
+async fn commits_survive_the_deletion_of_their_directory() -> Test {
     let repository = Repository::new();
     let (said, task) = interrupted(&repository, |worktree| {
         git(&worktree.path, "commit --quiet --allow-empty --message=second");
@@ -187,12 +187,12 @@ async fn a_sweep_finishes_the_removal_of_a_worktree_and_of_its_note() -> Test {
         }
         std::fs::write(path.with_extension("new"), "{\"tree\":")?;
         agents.sweep_worktrees(async |_| OwnerState::Live).await?;
-        assert!(path.with_extension("new").exists(), "{phase}: somebody may write it");
+        assert!(path.with_extension("new").exists(), "{phase}: an agent may write it");
         agents.sweep_worktrees(async |_| OwnerState::Ended).await?;
         let left: Vec<_> = std::fs::read_dir(repository.trees())?.flatten().collect();
         let left: Vec<_> = left.iter().map(|entry| entry.path()).collect();
-        assert_eq!(left, [path.with_extension("json")], "{phase}: somebody may go on for it");
-        // Its record is deleted, and the process dies once more.
+        assert_eq!(left, [path.with_extension("json")], "{phase}: an agent may continue it");
+        // The sweep deletes the record, and the process dies once more.
         std::fs::write(path.with_extension("new"), "")?;
         agents.sweep_worktrees(async |_| OwnerState::Gone).await?;
         assert_eq!(std::fs::read_dir(repository.trees())?.count(), 0, "{phase}");
@@ -201,8 +201,8 @@ async fn a_sweep_finishes_the_removal_of_a_worktree_and_of_its_note() -> Test {
     Ok(())
 }
 
-/// A lead with a child that writes nothing, on a store that fails there, until
-/// the lead has ended or the process has died; how many commits there were.
+/// Runs a lead with a child that writes nothing on a store that fails at this point, until the
+/// lead has ended or the process has died. Returns the number of commits.
 async fn live(
     memory: &Memory,
     agents: &Agents,

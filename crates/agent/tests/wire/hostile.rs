@@ -1,18 +1,17 @@
-//! Answers that try to cost too much: the model is told what was wrong and goes
-//! on.
+//! Oversized answers: the model receives the error and goes on.
 
 use offshoot_agent::Budget;
 use offshoot_wiretest::{ReplyPart, Server, Tokens};
 
 use crate::support::{ALL, Test, World};
 
-/// Arguments nested so deep.
+/// Arguments with this depth of nesting.
 fn deep(levels: usize) -> String {
     format!("{{\"task\":{}{}}}", "[".repeat(levels), "]".repeat(levels))
 }
 
 #[tokio::test]
-async fn one_that_nests_its_arguments_too_deep_is_told_and_goes_on() -> Test {
+async fn a_model_that_nests_arguments_too_deep_hears_so_and_goes_on() -> Test {
     for language in ALL {
         let says = [
             ReplyPart::thought("deep"),
@@ -33,13 +32,13 @@ async fn one_that_nests_its_arguments_too_deep_is_told_and_goes_on() -> Test {
 }
 
 #[tokio::test]
-async fn one_that_makes_thousands_of_calls_is_told_how_many_were_dropped() -> Test {
+async fn a_model_that_makes_thousands_of_calls_hears_the_dropped_number() -> Test {
     for language in ALL {
         let says: Vec<_> = (0..2_000)
             .map(|number| ReplyPart::call(&format!("call_{number}"), "list_tasks", "{}"))
             .collect();
         let replies = [language.reply(&says), language.reply(&[ReplyPart::text("done")])];
-        // It would want all of them back.
+        // The provider would require all of them in the next request.
         let server = Server::of(replies).await?.with_any_answers();
         let world = World::at(&server, language).await;
         let answer: String = world.agent("lead").await.wait().await?.decode()?;

@@ -1,5 +1,5 @@
-//! Agents on real sockets: every request is held against what its provider
-//! demands, and one that breaks a rule fails the test.
+//! Agents on real sockets: the server checks every request against the rules of its provider,
+//! and a broken rule fails the test.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

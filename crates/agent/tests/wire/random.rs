@@ -1,14 +1,14 @@
-//! Random lives: whatever agents, people and crashes do, every request is one
-//! that its provider takes, and every result is told to its owner once.
+//! Random runs: under every mix of agents, people and crashes, the provider accepts every
+//! request, and every result is delivered to its owner once.
 //!
-//! A life that fails is named by its seed. `OFFSHOOT_SEED=17` lives that one
-//! again, and `OFFSHOOT_LIVES=1000` lives so many.
+//! A seed names each failed run. `OFFSHOOT_SEED=17` repeats that run, and `OFFSHOOT_LIVES=1000`
+//! sets the number of runs.
 
+mod deliveries;
 mod dice;
 mod people;
 mod script;
 mod seen;
-mod told;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,17 +27,17 @@ use self::dice::Dice;
 use self::people::Person;
 use self::script::Script;
 use self::seen::Seen;
-use crate::support::{Here, NAMES, Test};
+use crate::support::{NAMES, ServedModels, Test};
 
-type Lived = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+type RunResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-/// How many lives are lived unless somebody says.
-const LIVES: u64 = 32;
+/// The default number of runs.
+const RUNS: u64 = 32;
 
-/// How many are lived at a time.
+/// The number of concurrent runs.
 const AT_ONCE: usize = 4;
 
-/// How often a lead that has ended is asked to go on.
+/// The maximum number of times that an ended lead is continued.
 const SEQUELS: u64 = 2;
 
 /// A tool that has an effect each time.
@@ -45,42 +45,42 @@ async fn look(_: ToolContext, _: Map<String, Value>) -> Result<String, ToolError
     Ok("water. ".repeat(60))
 }
 
-/// How a runtime came to its end.
+/// The end of one process.
 enum Epoch {
-    /// The lead has ended, and nobody asks it to go on.
+    /// The lead has ended, and no message continues it.
     Over,
     /// The process died.
     Died,
 }
 
-/// One life of a lead and whoever it sends off.
-struct Life {
+/// One run of a lead and the agents it spawns.
+struct RandomRun {
     dice: Dice,
     seen: Arc<Seen>,
     folder: tempfile::TempDir,
     server: Server,
-    here: Here,
+    served: ServedModels,
     agents: Agents,
     hang: Arc<AtomicUsize>,
     lead: Option<TaskId>,
     sequels: u64,
 }
 
-impl Life {
-    async fn of(seed: u64, models: Models, seen: Arc<Seen>) -> std::io::Result<Self> {
+impl RandomRun {
+    async fn new(seed: u64, models: Models, seen: Arc<Seen>) -> std::io::Result<Self> {
         let mut dice = Dice::of(seed);
         let hang = Arc::new(AtomicUsize::new(0));
         let mut script = Script::new(dice.clone(), hang.clone(), seen.clone());
         let server = Server::start(move |asked| script.next(asked)).await?;
         let window = *dice.one_of(&[1_000, 2_500, 128_000]);
-        let here = Here::with(models, &server).of_window(window);
+        let served = ServedModels::with(models, &server).of_window(window);
         let look = Function::new("look", "Looks.", look);
-        let agents = Agents::new(here.clone()).tool(look);
+        let agents = Agents::new(served.clone()).tool(look);
         let (folder, sequels) = (tempfile::tempdir()?, dice.below(SEQUELS + 1));
-        Ok(Self { dice, seen, folder, server, here, agents, hang, lead: None, sequels })
+        Ok(Self { dice, seen, folder, server, served, agents, hang, lead: None, sequels })
     }
 
-    async fn live(mut self) -> Lived {
+    async fn run(mut self) -> RunResult {
         loop {
             match self.epoch().await? {
                 Epoch::Over => return Ok(()),
@@ -90,19 +90,19 @@ impl Life {
         }
     }
 
-    /// From now on every name stands for another model, maybe.
+    /// Perhaps gives every name another model from now on.
     fn switch(&mut self) {
         if self.dice.once_in(2) {
-            self.here.turn(self.dice.below(NAMES.len() as u64) as usize);
+            self.served.turn(self.dice.below(NAMES.len() as u64) as usize);
             self.seen.switched.add();
         }
     }
 
-    /// As long as a process lives.
+    /// Runs one process until its end.
     async fn epoch(&mut self) -> Result<Epoch, Box<dyn std::error::Error + Send + Sync>> {
         let store = Sqlite::at(self.folder.path());
         let runtime = Runtime::builder(store).backend(KIND, self.agents.backend());
-        // Who crashes often gets far all the same, and nobody waits for it.
+        // The agents make progress in spite of many crashes, without a delay.
         let back_off = Duration::from_millis(1);
         let restarts = RestartPolicy { max_attempts: 1_000, back_off, max_back_off: back_off };
         let runtime = runtime.restarts(restarts).open().await?;
@@ -125,10 +125,10 @@ impl Life {
                 () = self.server.was_asked(until) => false,
             };
             let hangs = may_hang && self.hang.swap(0, Ordering::SeqCst) == 0;
-            self.look_at_the_wire()?;
+            self.check_requests()?;
             if ended {
                 if self.sequels == 0 {
-                    told::check(&runtime, &session).await?;
+                    deliveries::check(&runtime, &session).await?;
                     return Ok(Epoch::Over);
                 }
                 self.sequels -= 1;
@@ -151,7 +151,7 @@ impl Life {
         Ok(Epoch::Over)
     }
 
-    fn look_at_the_wire(&self) -> Lived {
+    fn check_requests(&self) -> RunResult {
         let broken = self.server.take_violations();
         if broken.is_empty() {
             Ok(())
@@ -166,37 +166,39 @@ fn number(variable: &str) -> Option<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s4_3_in_random_lives_every_result_is_told_once_and_every_request_is_taken() -> Test {
+async fn s4_3_in_random_runs_results_arrive_once_and_requests_are_valid() -> Test {
     let seeds = match number("OFFSHOOT_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..number("OFFSHOOT_LIVES").unwrap_or(LIVES),
+        None => 0..number("OFFSHOOT_LIVES").unwrap_or(RUNS),
     };
     let (models, seen) = (Models::default(), Arc::new(Seen::default()));
-    let (mut lives, mut failed) = (JoinSet::new(), Vec::new());
+    let (mut runs, mut failed) = (JoinSet::new(), Vec::new());
     let many = seeds.end - seeds.start;
     let mut seeds = seeds.peekable();
-    while seeds.peek().is_some() || !lives.is_empty() {
-        while lives.len() < AT_ONCE
+    while seeds.peek().is_some() || !runs.is_empty() {
+        while runs.len() < AT_ONCE
             && let Some(seed) = seeds.next()
         {
             let (models, seen) = (models.clone(), seen.clone());
-            // A life of its own, so that a panic has its seed.
-            lives.spawn(async move {
-                let life =
-                    tokio::spawn(async move { Life::of(seed, models, seen).await?.live().await });
-                (seed, life.await.map_err(|panic| panic.to_string()))
+            // Each run is a task of its own, so that a panic is reported with its seed.
+            runs.spawn(async move {
+                let run =
+                    tokio::spawn(
+                        async move { RandomRun::new(seed, models, seen).await?.run().await },
+                    );
+                (seed, run.await.map_err(|panic| panic.to_string()))
             });
         }
-        let Some(lived) = lives.join_next().await else { break };
-        match lived? {
+        let Some(run) = runs.join_next().await else { break };
+        match run? {
             (_, Ok(Ok(()))) => {}
             (seed, Ok(Err(error))) => failed.push(format!("OFFSHOOT_SEED={seed}: {error}")),
             (seed, Err(panic)) => failed.push(format!("OFFSHOOT_SEED={seed}: {panic}")),
         }
     }
-    assert!(failed.is_empty(), "{} of {many} lives failed:\n{}", failed.len(), failed.join("\n"));
+    assert!(failed.is_empty(), "{} of {many} runs failed:\n{}", failed.len(), failed.join("\n"));
     let never = seen.never();
-    assert!(many < LIVES || never.is_empty(), "these never happened: {never:?}");
-    println!("{many} lives: {seen:?}");
+    assert!(many < RUNS || never.is_empty(), "these never happened: {never:?}");
+    println!("{many} runs: {seen:?}");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Agents whose models are behind a server on this machine.
+//! Agents whose models are served by a server on this machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,11 +15,11 @@ use serde_json::Value;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
-/// All languages.
+/// All wire protocols.
 pub(crate) const ALL: [WireProtocol; 3] =
     [WireProtocol::Chat, WireProtocol::Responses, WireProtocol::Anthropic];
 
-/// The names of models, two of them in nearly every language.
+/// The names of models, two in nearly every wire protocol.
 pub(crate) const NAMES: [&str; 5] = [
     "openai/gpt-5",
     "openai/gpt-5-mini",
@@ -30,16 +30,16 @@ pub(crate) const NAMES: [&str; 5] = [
 
 /// Models behind one server.
 #[derive(Clone, Debug)]
-pub(crate) struct Here {
+pub(crate) struct ServedModels {
     models: Models,
     keys: Keys,
     gates: Gates,
     window: Option<u64>,
-    /// By how many places each name stands for another model.
+    /// The shift between a name and its model.
     turned: Arc<AtomicUsize>,
 }
 
-impl Here {
+impl ServedModels {
     pub(crate) fn at(server: &Server) -> Self {
         Self::with(Models::default(), server)
     }
@@ -55,15 +55,14 @@ impl Here {
         Self { models, keys, gates: Gates::default(), window: None, turned: Arc::default() }
     }
 
-    /// The same, with models that can read so many tokens.
+    /// The same, with models that can read this many tokens.
     #[must_use]
     pub(crate) fn of_window(mut self, window: u64) -> Self {
         self.window = Some(window);
         self
     }
 
-    /// From now on every name stands for the model that is so many places
-    /// further.
+    /// Shifts every name to the model this many positions further.
     pub(crate) fn turn(&self, places: usize) {
         self.turned.store(places, Ordering::SeqCst);
     }
@@ -76,14 +75,14 @@ impl Here {
     }
 }
 
-/// A model that reads less than its like.
+/// A model with a smaller context window.
 #[derive(Debug)]
-struct Small {
+struct SmallModel {
     model: Arc<dyn Model>,
     window: u64,
 }
 
-impl Model for Small {
+impl Model for SmallModel {
     fn name(&self) -> &ModelName {
         self.model.name()
     }
@@ -97,7 +96,7 @@ impl Model for Small {
     }
 }
 
-/// A model that speaks this language.
+/// A model that uses this wire protocol.
 pub(crate) fn model(language: WireProtocol) -> ModelName {
     let name = match language {
         WireProtocol::Chat => "openai/gpt-5",
@@ -107,7 +106,7 @@ pub(crate) fn model(language: WireProtocol) -> ModelName {
     name.parse().unwrap()
 }
 
-impl ModelSource for Here {
+impl ModelSource for ServedModels {
     fn find(
         &self,
         model: &ModelName,
@@ -118,13 +117,13 @@ impl ModelSource for Here {
         let found = found.map_err(|error| ModelUnavailable::Unknown(error.to_string()))?;
         let gate = self.gates.before(model.provider(), &self.keys);
         Ok(match self.window {
-            Some(window) => (Arc::new(Small { model: found, window }), gate),
+            Some(window) => (Arc::new(SmallModel { model: found, window }), gate),
             None => (found, gate),
         })
     }
 }
 
-/// A runtime whose agents ask a server.
+/// A runtime whose agents call a server.
 pub(crate) struct World {
     pub(crate) runtime: Runtime,
     pub(crate) session: Session,
@@ -134,26 +133,26 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn at(server: &Server, language: WireProtocol) -> Self {
-        let agents = Agents::new(Here::at(server));
+        let agents = Agents::new(ServedModels::at(server));
         let runtime = Runtime::builder(Memory::new()).backend(KIND, agents.backend());
         let runtime = runtime.open().await.unwrap();
         let session = runtime.session("main").await.unwrap();
         Self { runtime, session, agents, model: model(language) }
     }
 
-    /// An agent that is asked to do this.
+    /// An agent with this task.
     pub(crate) async fn agent(&self, task: &str) -> TaskRef {
         self.agent_within(task, Budget::default()).await
     }
 
-    /// An agent that is asked to do this within a budget.
+    /// An agent with this task within a budget.
     pub(crate) async fn agent_within(&self, task: &str, budget: Budget) -> TaskRef {
         let brief = Brief::new(self.model.clone(), task).budget(budget);
         self.session.spawn(self.agents.request(&brief).unwrap()).await.unwrap()
     }
 }
 
-/// What the agent that asks was asked first: tells agents apart.
+/// The first text of the requesting agent's conversation, which tells agents apart.
 pub(crate) fn purpose(asked: &ReceivedRequest) -> String {
     let said = ["messages", "input"].iter().find_map(|list| asked.body[*list].as_array());
     let first = said.into_iter().flatten().find(|one| one["role"] == "user");

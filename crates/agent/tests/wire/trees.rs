@@ -1,4 +1,4 @@
-//! A lead and those it sends off, in every language.
+//! A lead and the agents it spawns, in every wire protocol.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{ALL, Test, World, purpose};
 
-/// How often each agent has asked, by what it was asked to do.
+/// The number of requests of each agent, by its task.
 #[derive(Default)]
 struct Turns(HashMap<String, usize>);
 
@@ -24,7 +24,7 @@ fn spawn(id: &str, task: &str) -> ReplyPart {
     ReplyPart::call(id, "spawn_agent", &format!(r#"{{"name": "{task}", "task": "count {task}"}}"#))
 }
 
-async fn results_come_home(language: WireProtocol) -> Test {
+async fn deliver_results(language: WireProtocol) -> Test {
     let mut turns = Turns::default();
     let server = Server::start(move |asked| {
         let purpose = purpose(asked);
@@ -57,15 +57,15 @@ async fn results_come_home(language: WireProtocol) -> Test {
 }
 
 #[tokio::test]
-async fn s4_4_results_come_home_in_every_language() -> Test {
+async fn s4_4_results_are_delivered_in_every_protocol() -> Test {
     for language in ALL {
-        results_come_home(language).await?;
+        deliver_results(language).await?;
     }
     Ok(())
 }
 
-/// The model is cut in the middle of an answer, told something, and goes on;
-/// then it calls two tools at once, one of which is none.
+/// The model is cut in the middle of an answer, receives a message and goes on; then it calls
+/// two tools at once, one of which does not exist.
 async fn cut_and_steered(language: WireProtocol) -> Test {
     let mut turns = Turns::default();
     let server = Server::start(move |asked| match turns.next(&purpose(asked)) {
@@ -74,7 +74,7 @@ async fn cut_and_steered(language: WireProtocol) -> Test {
         2 => language.reply(&[ReplyPart::text("a long story")]).only(2).then_hang(),
         3 => language.reply(&[
             ReplyPart::thought("other way"),
-            // Some repeat their ids from answer to answer.
+            // Some models repeat their ids from answer to answer.
             ReplyPart::call("call_1", "list_tasks", "{}"),
             ReplyPart::call("call_2", "fly", r#"{"to": "the moon"}"#),
         ]),
@@ -106,8 +106,8 @@ fn fork(id: &str, task: &str) -> ReplyPart {
     ReplyPart::call(id, "spawn_agent", &errand.to_string())
 }
 
-/// A fork of a fork knows what all before it were told; so does a fork that goes
-/// on after whoever sent it off has ended.
+/// A fork of a fork knows the conversations of all its ancestors. So does a fork that continues
+/// after its owner has ended.
 async fn forks_of_forks(language: WireProtocol) -> Test {
     let server = Server::start(move |asked| {
         let told = |words: &str| asked.text.contains(words);
@@ -126,7 +126,7 @@ async fn forks_of_forks(language: WireProtocol) -> Test {
     let world = World::at(&server, language).await;
     let lead = world.agent("the word is fern").await;
     assert_eq!(lead.wait().await?.decode::<String>()?, "lead is it", "{language:?}");
-    // As the person who looks on: it belongs to the lead.
+    // The caller is the person who watches: the task belongs to the lead.
     let outer = world.runtime.tasks().name("outer").await?.items.pop().ok_or("no outer")?;
     let outer = world.runtime.task(&outer.id().to_string()).await?;
     let receipt = outer.send("and again").await?.first().ok_or("no receipt")?;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, DeliveryMode, Message, Outcome, Recovery, Task, text};
+use offshoot_core::{Capabilities, DeliveryMode, InboxMessage, Outcome, Recovery, Task, text};
 use offshoot_runtime::{
     Backend, BodyResult, BoxFuture, ClearReason, Context, InputStatus, ReconcileResult,
 };
@@ -77,7 +77,7 @@ impl Backend for CommandBackend {
         }
     }
 
-    fn deliver(&self, task: &Task, message: &Message) {
+    fn deliver(&self, task: &Task, message: &InboxMessage) {
         if message.mode == DeliveryMode::Last {
             self.shared.ended_inputs.note(task.id());
         }

@@ -1,4 +1,4 @@
-//! What a tool call would access, judged before the call runs.
+//! The access of a tool call, judged before the call runs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 use super::line::LineAnalysis;
 use super::policy::Rule;
 
-/// What a tool call would access.
+/// The access of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The name of the called tool.
     pub tool: Arc<str>,
-    /// What the call would do.
+    /// The action of the call.
     pub action: Action,
     /// Why the call needs an approval even if rules allow it.
     pub guarded: Option<Arc<str>>,
@@ -39,7 +39,7 @@ pub struct NamedPaths {
     pub paths: Vec<String>,
 }
 
-/// What a tool call does.
+/// The action of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {

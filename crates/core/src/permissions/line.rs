@@ -1,4 +1,4 @@
-//! What is known of a command line before it runs.
+//! The analysis of a command line before it runs.
 
 use serde::{Deserialize, Serialize};
 

@@ -12,7 +12,7 @@ use super::line::LineAnalysis;
 /// One layer of permissions. The default layer narrows nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyLayer {
-    /// How freely agents act under this layer.
+    /// The freedom of agents under this layer.
     pub mode: PermissionMode,
     /// The tools that the layer offers; `None` offers all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -28,7 +28,7 @@ impl Default for PolicyLayer {
     }
 }
 
-/// How freely an agent acts, from the strictest to the freest.
+/// The freedom of an agent, from the strictest mode to the freest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PermissionMode {
@@ -52,7 +52,7 @@ pub enum Verdict {
     Deny,
 }
 
-/// What a rule matches: all calls of a tool, or the commands that begin with certain words.
+/// The matches of a rule: all calls of a tool, or the commands that begin with certain words.
 /// Written as `write`, `*` or `run_command(cargo test)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {

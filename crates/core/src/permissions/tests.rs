@@ -73,7 +73,7 @@ fn an_unclear_line_needs_approval_where_a_rule_might_match() {
 }
 
 #[test]
-fn a_denied_command_is_denied_whatever_else_the_line_runs() {
+fn a_denied_command_is_denied_in_every_line() {
     let partly = |text: &str| {
         let Action::Run(LineAnalysis::Clear(commands)) = line(text) else { unreachable!() };
         Access::new("run_command", Action::Run(LineAnalysis::Partly(commands)))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use offshoot_client::wire::{Code, Reply, SessionInfo, Sessions, WireError};
-use offshoot_core::{Owner, Session as Record};
+use offshoot_core::{Owner, SessionRecord};
 use offshoot_runtime::{Error, Runtime};
 use offshoot_store::StoreError;
 
@@ -39,7 +39,7 @@ pub(super) async fn list(daemon: &Daemon, after: Option<String>, limit: usize) -
     Ok(Reply::Sessions(Sessions { sessions, next: page.next.map(cursor) }))
 }
 
-async fn shown(runtime: &Runtime, record: &Record) -> Result<Option<SessionInfo>, Error> {
+async fn shown(runtime: &Runtime, record: &SessionRecord) -> Result<Option<SessionInfo>, Error> {
     let Some(session) = runtime.find_session(record.name.as_str()).await? else { return Ok(None) };
     let counts = session.counts().await?;
     let first = runtime.tasks().owner(Owner::Session(record.id)).limit(1).await?;

@@ -1,4 +1,4 @@
-//! Comparing what is left with what a life without a crash leaves.
+//! The comparison of a directory with the result of a run without a crash.
 
 use std::collections::BTreeMap;
 
@@ -10,35 +10,33 @@ use crate::agents::records::TaskRecords;
 use crate::agents::transcript::{TranscriptLine, lines};
 use crate::violation::{Checked, Violation, ensure};
 
-/// A request to the model: of which worker, in whose conversation, after how
-/// many answers.
+/// A request to the model: the worker, the conversation, and the number of answers in it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ask {
-    /// CommitRef worker, counted from 1.
+    /// The worker, counted from 1.
     pub life: usize,
-    /// Whose conversation.
+    /// The agent of the conversation.
     pub who: String,
-    /// How many answers were in it.
+    /// The number of answers in it.
     pub answers: usize,
 }
 
-/// Everything that a folder is held to: what it shows, and what happened
-/// outside it.
+/// The evidence about a directory: its contents, and the events outside it.
 #[derive(Debug, Default)]
 pub struct Evidence {
-    /// What was on the disk at each kill.
+    /// The contents of the disk at each kill.
     pub kills: Vec<TaskRecords>,
     /// The commits of the first worker, by name.
     pub commits: Vec<String>,
-    /// What is on it at the end.
+    /// The contents of the disk at the end.
     pub end: TaskRecords,
-    /// What the model was asked, in order.
+    /// The requests to the model, in order.
     pub asked: Vec<Ask>,
-    /// What the tools have done.
+    /// The effects of the tools.
     pub effects: Vec<String>,
 }
 
-/// What a life without a crash leaves.
+/// The result of a run without a crash.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Original {
     talks: BTreeMap<String, Vec<TranscriptLine>>,
@@ -46,7 +44,7 @@ pub struct Original {
 }
 
 impl Original {
-    /// What this left.
+    /// The result that this evidence shows.
     pub fn of(evidence: &Evidence) -> Self {
         let mut effects = evidence.effects.clone();
         effects.sort();
@@ -61,14 +59,14 @@ fn talks(books: &TaskRecords) -> BTreeMap<String, Vec<TranscriptLine>> {
     names.collect()
 }
 
-/// The promises that hold after each death of a worker, and at the end: each result that arrives
-/// is in one place.
+/// Checks the promises that hold after each death of a worker, and at the end: each result that
+/// arrives is in one place.
 pub fn check_rows(books: &TaskRecords) -> Checked {
     for task in &books.tasks {
         let (id, owner) = (task.id(), Owner::Task(task.id()));
         let queued = books.logged(id, |change| matches!(change, Change::MessageQueued(_)));
         let unread = books.unread(owner, |body| matches!(body, RowBody::Message(_)));
-        let told = books.told(id, "<notice kind=\"message\"");
+        let told = books.count_text(id, "<notice kind=\"message\"");
         ensure(queued == unread + told, "S4.2 a row is unread, or in the history, once", || {
             let name = task.handle();
             format!("{queued} messages were queued for {name}: {unread} are unread, {told} told")
@@ -80,7 +78,7 @@ pub fn check_rows(books: &TaskRecords) -> Checked {
                 |body| matches!(body, RowBody::Question { task, .. } if *task == id),
             );
             let told = format!("<notice kind=\"question\" task=\"{}\"", task.handle());
-            let told = books.told(parent, &told);
+            let told = books.count_text(parent, &told);
             ensure(
                 asked == unread + told,
                 "S4.2 a row is unread, or in the history, once",
@@ -95,7 +93,7 @@ pub fn check_rows(books: &TaskRecords) -> Checked {
     Ok(())
 }
 
-/// An end is written once, by the holder of the lease.
+/// Checks that an end is written once, by the holder of the lease.
 fn check_end(books: &TaskRecords, task: &Task) -> Checked {
     let (id, name) = (task.id(), task.handle());
     let ends = books.logged(id, |change| matches!(change, Change::Ended(_)));
@@ -113,8 +111,8 @@ fn check_end(books: &TaskRecords, task: &Task) -> Checked {
     if let Owner::Task(parent) = task.owner() {
         let unread = books
             .unread(task.owner(), |body| matches!(body, RowBody::Result(ended) if *ended == id));
-        let told =
-            books.told(parent, &format!("<notice kind=\"result\" task=\"{name}\" id=\"{id}\""));
+        let told = books
+            .count_text(parent, &format!("<notice kind=\"result\" task=\"{name}\" id=\"{id}\""));
         ensure(due == unread + told, "S4.3 every result is told once", || {
             format!(
                 "the end of {name} ({}) is {unread} times unread and {told} times told",
@@ -125,7 +123,7 @@ fn check_end(books: &TaskRecords, task: &Task) -> Checked {
     Ok(())
 }
 
-/// Holds everything that happened to a life without a crash.
+/// Compares the evidence with a run without a crash.
 pub fn audit(evidence: &Evidence, original: &Original) -> Checked {
     check_rest(&evidence.end)?;
     check_rows(&evidence.end)?;
@@ -134,7 +132,7 @@ pub fn audit(evidence: &Evidence, original: &Original) -> Checked {
     check_effects(evidence, original, &unknown)
 }
 
-/// Nothing is left running, unread or armed.
+/// Checks that no task is running, no row unread and no timer set.
 fn check_rest(books: &TaskRecords) -> Checked {
     let mut names: Vec<_> = books.tasks.iter().map(Task::handle).collect();
     names.sort_unstable();
@@ -154,8 +152,8 @@ fn check_rest(books: &TaskRecords) -> Checked {
     ensure(books.timers.is_empty(), "nothing is left armed", || format!("{:?}", books.timers))
 }
 
-/// An answer that was committed is not requested again, and no agent requests the same
-/// twice while he lives.
+/// Checks that a committed answer is not requested again, and that no agent requests the same
+/// twice during the life of one worker.
 fn check_asked(evidence: &Evidence) -> Checked {
     let mut seen = HashSet::new();
     for ask in &evidence.asked {
@@ -175,15 +173,15 @@ fn check_asked(evidence: &Evidence) -> Checked {
     Ok(())
 }
 
-/// How many requests were made again because the answer was on its way when a
-/// worker died.
+/// The number of requests that were repeated because the answer was on its way when a worker
+/// died.
 pub fn repeated(evidence: &Evidence) -> usize {
     let different: HashSet<_> = evidence.asked.iter().map(|ask| (&ask.who, ask.answers)).collect();
     evidence.asked.len() - different.len()
 }
 
-/// Histories are the same as without a crash, except for calls of which no agent
-/// knows whether they were made; those.
+/// Checks that histories are the same as without a crash, except for calls with an unknown
+/// outcome. Returns those calls.
 fn check_talks(
     evidence: &Evidence,
     original: &Original,
@@ -212,8 +210,8 @@ fn check_talks(
     Ok(unknown)
 }
 
-/// What must not be done twice is done once, or perhaps not at all if the model
-/// is told so; what may be repeated is done.
+/// Checks that a call that must not be repeated is made once, or perhaps not at all if the
+/// model is told so, and that every repeatable call is made.
 fn check_effects(
     evidence: &Evidence,
     original: &Original,
@@ -258,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_in_flight_may_be_asked_by_the_next_worker_but_not_by_the_same() {
+    fn only_the_next_worker_may_repeat_a_request_in_flight() {
         let next = evidence(vec![ask(1, "a", 0), ask(2, "a", 0)], &[]);
         assert_eq!(check_asked(&next), Ok(()));
         assert_eq!(repeated(&next), 1);
@@ -267,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lasting_effect_may_be_missing_only_if_it_is_told_and_is_never_there_twice() {
+    fn a_lasting_effect_occurs_once_or_is_reported_as_unknown() {
         let effects = ["note x", "mark y"].map(str::to_owned).to_vec();
         let original = Original { effects, ..Original::default() };
         let told = HashSet::from([("a".to_owned(), "call_1".to_owned())]);

@@ -1,4 +1,4 @@
-//! One folder: its workers, one after another, and the model that they ask.
+//! One directory: its workers, one after another, and the model they call.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -14,14 +14,14 @@ use crate::agents::audit::{Ask, Evidence, Original, audit, check_rows};
 use crate::agents::kill_point::KillPoint;
 use crate::agents::kill_switch::commits;
 use crate::agents::late;
-use crate::agents::model_script::{self, Found};
+use crate::agents::model_script::{self, ScriptedConversation};
 use crate::agents::records::TaskRecords;
 use crate::agents::tools::effects;
 use crate::agents::worker;
 use crate::planted::PlantedBug;
 use crate::violation::{Checked, Violation, ensure};
 
-/// What the command line calls a language.
+/// The name of a protocol on the command line.
 pub fn word(language: WireProtocol) -> &'static str {
     match language {
         WireProtocol::Chat => "chat",
@@ -30,35 +30,35 @@ pub fn word(language: WireProtocol) -> &'static str {
     }
 }
 
-/// One folder.
+/// One directory.
 #[derive(Debug)]
 pub struct Case<'a> {
-    /// What is killed.
+    /// The program that is killed.
     pub program: &'a Path,
-    /// What serves the model.
+    /// The server of the model.
     pub executor: &'a Runtime,
-    /// The language in which the model is asked.
+    /// The protocol of the model.
     pub language: WireProtocol,
     /// The bug in the workers' stores, if there is one.
     pub bug: Option<PlantedBug>,
 }
 
-/// What has become of a folder.
+/// The result of a directory.
 #[derive(Debug)]
 pub struct CaseResult {
-    /// How many workers died where they should.
+    /// The number of workers that died at their kill point.
     pub kills: usize,
     /// The commits of the first worker that are known by name.
     pub commits: Vec<String>,
-    /// What is left.
+    /// The evidence.
     pub evidence: Evidence,
-    /// What is broken, if anything is.
+    /// The broken promise, if there is one.
     pub violation: Option<Violation>,
-    /// The folder.
+    /// The directory.
     pub folder: TempDir,
 }
 
-/// How a worker ended.
+/// The end of a worker.
 enum Ended {
     Killed,
     Done,
@@ -66,9 +66,8 @@ enum Ended {
 }
 
 impl Case<'_> {
-    /// Has one worker after another die at these points, and a last one go on
-    /// to the end. Without an original to compare with, nothing must be
-    /// repeated.
+    /// Has one worker after another die at these points, and a last one finish. Without an
+    /// original to compare with, no request may be repeated.
     pub fn play(&self, points: &[KillPoint], original: Option<&Original>) -> Result<CaseResult> {
         let folder = tempfile::tempdir().context("no folder for the data")?;
         let server = self.executor.block_on(Server::start(model_script::reply));
@@ -128,7 +127,7 @@ impl Case<'_> {
         Ok(Ok(()))
     }
 
-    /// Has a worker at work until it ends.
+    /// Runs a worker until it ends.
     fn work(
         &self,
         folder: &Path,
@@ -156,11 +155,12 @@ impl Case<'_> {
     }
 }
 
-/// What the model was asked.
+/// The requests to the model.
 fn asked(server: &Server) -> Result<Vec<Ask>> {
     let asked = server.asked();
     let asked = asked.iter().map(|one| {
-        let Found { who, answers, .. } = Found::of(one).map_err(anyhow::Error::msg)?;
+        let ScriptedConversation { who, answers, .. } =
+            ScriptedConversation::of(one).map_err(anyhow::Error::msg)?;
         let key = one.header("x-api-key").or(one.header("authorization")).unwrap_or_default();
         let Some(life) = (1..100).find(|life| key.ends_with(&worker::key(*life))) else {
             bail!("no task has the key {key:?}");

@@ -1,18 +1,18 @@
-//! Where a worker dies.
+//! The point at which a worker dies.
 
 use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a worker dies.
+/// The point at which a worker dies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KillPoint {
     /// Before this commit is handed to the store.
     Before(CommitRef),
     /// After it is durable and before it is acknowledged.
     After(CommitRef),
-    /// While the end of this number, counted from 1, is on its way: it reaches
-    /// the store only when the next worker has taken the task up.
+    /// While the end of this number, counted from 1, is on its way: it reaches the store only
+    /// after the next worker has resumed the task.
     Late(u64),
 }
 
@@ -21,8 +21,7 @@ pub enum KillPoint {
 pub enum CommitRef {
     /// By its number, counted from 1.
     Number(u64),
-    /// By what it writes: agents work side by side, so the same number is not
-    /// the same commit in every life.
+    /// By its writes: agents work side by side, so the numbers of commits differ between runs.
     Named(String),
 }
 

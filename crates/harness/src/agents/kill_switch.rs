@@ -1,5 +1,5 @@
-//! A store that takes its process with it at one commit, whatever its number
-//! is in this life, and writes down which commits there were.
+//! A store that kills its process at one commit, which it knows by name, and records the names
+//! of all commits.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -16,10 +16,10 @@ use parking_lot::Mutex;
 use crate::agents::kill_point::{CommitRef, KillPoint};
 use crate::crash::kill_switch::{die, die_after};
 
-/// Beside the data: the names of the commits of the last worker.
+/// The file beside the data with the names of the commits of the last worker.
 const COMMITS: &str = "commits";
 
-/// A store that takes its process with it at one commit.
+/// A store that kills its process at one commit.
 #[derive(Debug)]
 pub struct KillSwitch {
     inner: Arc<dyn Store>,
@@ -32,13 +32,13 @@ pub struct KillSwitch {
 struct Log {
     file: File,
     number: u64,
-    /// How often there was one that writes the same.
+    /// The number of commits with the same writes.
     times: HashMap<String, u32>,
     handles: HashMap<TaskId, String>,
 }
 
 impl KillSwitch {
-    /// `inner`, and where the process dies, if it does so at a commit.
+    /// `inner`, and the commit at which the process dies, if it does.
     pub fn new(inner: Arc<dyn Store>, folder: &Path, point: Option<KillPoint>) -> io::Result<Self> {
         let path = folder.join(COMMITS);
         let file = OpenOptions::new().create(true).write(true).truncate(true).open(path)?;
@@ -67,7 +67,7 @@ impl StoreWrapper for KillSwitch {
 }
 
 impl Log {
-    /// Writes down a commit; its number and its name.
+    /// Records a commit. Returns its number and its name.
     fn note(&mut self, batch: &Batch) -> (u64, String) {
         let writes: Vec<_> = batch.writes.iter().map(|write| self.describe(write)).collect();
         let name = writes.join(" + ");
@@ -75,7 +75,7 @@ impl Log {
         *times += 1;
         let name = format!("{name} #{times}");
         self.number += 1;
-        // One that is not written down is not tried. The others are.
+        // A commit without a record is never tried, but all others are.
         drop(writeln!(self.file, "{name}"));
         (self.number, name)
     }
@@ -119,7 +119,7 @@ impl Log {
     fn handle(&self, owner: Owner) -> &str {
         match owner {
             Owner::Session(_) => "the session",
-            Owner::Task(id) => self.handles.get(&id).map_or("somebody", String::as_str),
+            Owner::Task(id) => self.handles.get(&id).map_or("unknown", String::as_str),
         }
     }
 }
@@ -131,8 +131,8 @@ fn block(block: &Block) -> String {
     }
 }
 
-/// The key of a call without the number of its answer, which depends on how
-/// often its agent had nothing to do before.
+/// The key of a call without the number of its answer, which depends on the number of idle
+/// turns before.
 fn without_step(key: &str) -> String {
     match key.split_once('.') {
         Some((step, call)) => {
@@ -142,7 +142,7 @@ fn without_step(key: &str) -> String {
     }
 }
 
-/// The names of the commits of the last worker in `folder`, in their order.
+/// The names of the commits of the last worker in `folder`, in order.
 pub fn commits(folder: &Path) -> io::Result<Vec<String>> {
     match std::fs::read_to_string(folder.join(COMMITS)) {
         Ok(text) => Ok(text.lines().map(str::to_owned).collect()),

@@ -1,8 +1,8 @@
-//! An end that reaches the store too late: its writer is dead, and another one
-//! has taken the task up.
+//! A late end: its writer is dead, and another worker has resumed the task before the end
+//! reaches the store.
 //!
-//! A killed process sends nothing any more, but what it has sent may be on its
-//! way. A store that takes it lets two attempts at a task write at once.
+//! A killed process sends nothing more, but its last write may be on its way. A store that
+//! accepts it lets two attempts at a task write at once.
 
 use std::fs;
 use std::io;
@@ -33,7 +33,7 @@ struct Late {
 }
 
 impl Late {
-    /// What a batch ends for an attempt, if it does.
+    /// The end in a batch, if an attempt writes one.
     fn of(batch: &Batch) -> Option<Self> {
         let Fence { task, epoch } = batch.fence?;
         let ends = batch.writes.iter().filter_map(|write| match write {
@@ -53,7 +53,7 @@ impl Late {
         })
     }
 
-    /// Whether this has another attempt hold the lease.
+    /// Whether this batch gives the lease to another attempt.
     fn is_outlived_by(&self, batch: &Batch) -> bool {
         batch.writes.iter().filter_map(Write::next_record).any(|task| {
             let lease = &task.lease;
@@ -103,8 +103,7 @@ impl StoreWrapper for Straggler {
     }
 }
 
-/// A store that is handed a late end as soon as another attempt holds the
-/// lease.
+/// A store that receives a late end as soon as another attempt holds the lease.
 #[derive(Debug)]
 pub struct Latecomer {
     inner: Arc<dyn Store>,
@@ -113,7 +112,7 @@ pub struct Latecomer {
 }
 
 impl Latecomer {
-    /// `inner`, and what an earlier process has left on its way, if it has.
+    /// `inner`, and the late end of an earlier process, if there is one.
     pub fn new(inner: Arc<dyn Store>, folder: &Path) -> io::Result<Self> {
         let late = match fs::read(folder.join(LATE)) {
             Ok(late) => Some(serde_json::from_slice(&late)?),
@@ -141,7 +140,7 @@ impl StoreWrapper for Latecomer {
                     Ok(_) => "taken".to_owned(),
                     Err(error) => format!("refused: {error}"),
                 };
-                // A later look for its outcome finds none, and says so.
+                // A later check of its outcome finds none, and reports that.
                 drop(fs::write(folder.join(FATE), fate));
                 drop(fs::remove_file(folder.join(LATE)));
             } else {
@@ -154,7 +153,7 @@ impl StoreWrapper for Latecomer {
     }
 }
 
-/// What has become of the late end in `folder`.
+/// The outcome of the late end in `folder`.
 pub fn fate(folder: &Path) -> String {
     fs::read_to_string(folder.join(FATE)).unwrap_or_else(|_| "not told".to_owned())
 }

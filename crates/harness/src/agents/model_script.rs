@@ -1,53 +1,52 @@
-//! What the agents' model says. It follows from the conversation alone, so it
-//! is the same whenever and however often it is asked.
+//! The script of the agents' model. The answer follows from the conversation alone, so it is
+//! the same at every request.
 //!
-//! The lead sends three children off, answers a question of one, steers the
-//! others, waits for one, and ends when all are home. Whatever enters a
-//! conversation does so between the same two things: who must hear something
-//! before he goes on waits until it has come. Free is only the order in which
-//! things come that come at the same time, and how often an agent has nothing
+//! The lead spawns three children, answers a question of one, steers the others, waits for one,
+//! and ends when all results are delivered. Each text enters a conversation at a fixed place:
+//! an agent that needs it waits for it. Only two things vary: the order of texts that arrive at
+//! the same time, and the number of idle turns of an agent meanwhile.
 //! to do meanwhile.
 
 use offshoot_wiretest::strict::{self, RequestEntry};
 use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::{Value, json};
 
-/// What the lead is asked to do.
+/// The task of the lead.
 pub const LEAD: &str = "lead the others";
 
-/// Who there is.
+/// The agents.
 pub const CAST: [&str; 4] = ["lead", "a", "b", "c"];
 
-/// What the lead says when it has nothing to do.
+/// The text of the lead's idle turns.
 pub const IDLE: &str = "I wait for the others.";
 
-/// The tool with which a child waits until it is told something.
+/// The tool with which a child waits for a message.
 pub const LISTEN: &str = "listen";
 
 const GO: &str = "go on now";
 
-/// With which words a child tells that it has begun.
+/// The text with which a child reports that it has begun.
 fn hello(name: &str) -> String {
     format!("{name} has begun")
 }
 
-/// What a child is asked to do.
+/// The task of a child.
 fn errand(name: &str) -> String {
     format!("do the work of {name}")
 }
 
 /// A conversation as the model finds it.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// Whose it is.
+pub struct ScriptedConversation {
+    /// The agent.
     pub who: String,
-    /// How many answers are in it.
+    /// The number of answers in it.
     pub answers: usize,
     text: String,
 }
 
-impl Found {
-    /// The conversation that a request carries.
+impl ScriptedConversation {
+    /// The conversation in a request.
     pub fn of(asked: &ReceivedRequest) -> Result<Self, String> {
         let language = WireProtocol::of(&asked.path).ok_or("a request in no language")?;
         let entries = strict::read(language, &asked.body)?.entries;
@@ -66,7 +65,7 @@ impl Found {
         self.text.contains(words)
     }
 
-    /// Whether it has come so far that these calls were made.
+    /// Whether the conversation has come so far that these calls were made.
     fn has_made(&self, act: &Act) -> bool {
         self.says(&id(act, 0))
     }
@@ -76,7 +75,7 @@ impl Found {
     }
 }
 
-/// What is said first in a conversation.
+/// The first text of a conversation.
 fn purpose(body: &Value) -> String {
     let said = ["messages", "input"].iter().find_map(|list| body[*list].as_array());
     let first = said.into_iter().flatten().find(|one| one["role"] == "user");
@@ -90,7 +89,7 @@ fn purpose(body: &Value) -> String {
     }
 }
 
-/// With which words a child ends.
+/// The last text of a child.
 fn result_of(name: &str) -> String {
     format!("the work of {name} is done")
 }
@@ -125,23 +124,25 @@ fn spawn(name: &str) -> (&'static str, Value) {
     ("spawn_agent", json!({"name": name, "task": errand(name)}))
 }
 
-/// What the model says to a request.
+/// The answer of the model to a request.
 pub fn reply(asked: &ReceivedRequest) -> ScriptedReply {
-    let (Some(language), Ok(found)) = (WireProtocol::of(&asked.path), Found::of(asked)) else {
+    let (Some(language), Ok(found)) =
+        (WireProtocol::of(&asked.path), ScriptedConversation::of(asked))
+    else {
         // A request without an answer breaks a rule.
         return ScriptedReply::default();
     };
     language.reply(&says(&found))
 }
 
-fn says(found: &Found) -> Vec<ReplyPart> {
+fn says(found: &ScriptedConversation) -> Vec<ReplyPart> {
     match found.who.as_str() {
         "lead" => lead(found),
         name => child(found, name),
     }
 }
 
-fn lead(found: &Found) -> Vec<ReplyPart> {
+fn lead(found: &ScriptedConversation) -> Vec<ReplyPart> {
     let open = act("open", [spawn("a"), note("lead-1"), spawn("b"), mark("lead-1"), spawn("c")]);
     if !found.has_made(&open) {
         return calls(&open);
@@ -163,7 +164,7 @@ fn lead(found: &Found) -> Vec<ReplyPart> {
     }
 }
 
-fn child(found: &Found, name: &str) -> Vec<ReplyPart> {
+fn child(found: &ScriptedConversation, name: &str) -> Vec<ReplyPart> {
     let begun = tell("parent", &hello(name));
     let end = || vec![ReplyPart::text(&result_of(name))];
     let (first, then) = match name {
@@ -189,7 +190,10 @@ fn child(found: &Found, name: &str) -> Vec<ReplyPart> {
 }
 
 /// The first of these that was not done yet.
-fn next(found: &Found, acts: impl IntoIterator<Item = Act>) -> Option<Vec<ReplyPart>> {
+fn next(
+    found: &ScriptedConversation,
+    acts: impl IntoIterator<Item = Act>,
+) -> Option<Vec<ReplyPart>> {
     acts.into_iter().find(|act| !found.has_made(act)).map(|act| calls(&act))
 }
 

@@ -1,4 +1,4 @@
-//! What a worker has left on the disk.
+//! The records that a worker has left on the disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use serde_json::Value;
 
 use crate::agents::transcript::ANSWERED;
 
-/// The tool whose calls must not be made twice.
+/// The tool whose calls must not be repeated.
 const LASTING: &str = "note";
 
-/// Everything on the disk.
+/// Every record on the disk.
 #[derive(Debug, Default)]
 pub struct TaskRecords {
     /// The tasks.
     pub tasks: Vec<Task>,
-    /// What each is called.
+    /// The handle of each task.
     pub names: HashMap<TaskId, String>,
-    /// Their histories.
+    /// The histories.
     pub histories: HashMap<TaskId, Vec<Block>>,
     /// The unread rows, of sessions, too.
     pub unread: HashMap<Owner, Vec<Row>>,
     /// The log.
     pub events: Vec<Event>,
-    /// The timers that are armed.
+    /// The timers that are set.
     pub timers: Vec<Timer>,
-    /// The calls of tools that began, must not be made twice, and have no
-    /// result: whose, and which.
+    /// The started calls of tools that must not be repeated and have no result: the agent and
+    /// the call.
     pub begun: Vec<(String, String)>,
 }
 
 impl TaskRecords {
-    /// Reads what is in `folder`.
+    /// Reads the records in `folder`.
     pub async fn read(folder: &Path) -> Result<Self> {
         let store = Sqlite::at(folder.join("data")).open_store().await?;
         let mut query = TaskQuery::new(TaskScope::Everything);
@@ -83,26 +83,26 @@ impl TaskRecords {
         }
     }
 
-    /// How many answers are in the conversation of the agent of this name.
+    /// The number of answers in the conversation of the agent of this name.
     pub fn answers(&self, name: &str) -> usize {
         let named = self.tasks.iter().find(|task| task.handle() == name);
         let history = named.and_then(|task| self.histories.get(&task.id()));
         history.map_or(0, |blocks| blocks.iter().filter(|block| ends_answer(block)).count())
     }
 
-    /// How often a text stands in a history.
-    pub fn told(&self, whose: TaskId, text: &str) -> usize {
+    /// The number of times that a history contains a text.
+    pub fn count_text(&self, whose: TaskId, text: &str) -> usize {
         let blocks = self.histories.get(&whose).into_iter().flatten();
         blocks.map(|block| block.text.matches(text).count()).sum()
     }
 
-    /// How many unread rows of an inbox are such.
+    /// The number of unread rows of an inbox that meet the condition.
     pub fn unread(&self, owner: Owner, wanted: impl Fn(&RowBody) -> bool) -> usize {
         let rows = self.unread.get(&owner).into_iter().flatten();
         rows.filter(|row| wanted(&row.body)).count()
     }
 
-    /// How many entries of the log tell such of a task.
+    /// The number of log entries of a task that meet the condition.
     pub fn logged(&self, task: TaskId, wanted: impl Fn(&Change) -> bool) -> usize {
         let events = self.events.iter().filter(|event| event.task == Some(task));
         events.filter(|event| wanted(&event.change)).count()
@@ -113,8 +113,8 @@ fn ends_answer(block: &Block) -> bool {
     block.kind == BlockKind::Other && block.name.as_deref() == Some(ANSWERED)
 }
 
-/// The calls of the last answer that have no result in the history and must
-/// not be made twice, each with the key of its step.
+/// The calls of the last answer that have no result in the history and must not be repeated,
+/// each with the key of its step.
 fn pending(history: &[Block]) -> Vec<(String, String)> {
     let Some(end) = history.iter().rposition(ends_answer) else { return Vec::new() };
     if history[end..].iter().any(|block| block.kind == BlockKind::ToolResult) {

@@ -1,4 +1,4 @@
-//! What killing at every commit came to.
+//! The result of kills at every commit.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,47 +10,45 @@ use crate::agents::case::CaseResult;
 use crate::agents::kill_point::KillPoint;
 use crate::violation::Violation;
 
-/// What killing at every commit came to.
+/// The result of kills at every commit.
 #[derive(Debug, Default)]
 pub struct SweepReport {
-    /// How many different commits there were.
+    /// The number of different commits.
     pub commits: usize,
-    /// Where the worker did not die as planned, because the commit was not made
+    /// The runs in which the worker did not die as planned, because the commit did not occur
     /// again.
     pub missed: Vec<KillPoint>,
-    /// How many workers died before a commit.
+    /// The number of workers that died before a commit.
     pub before: u64,
-    /// How many died after one.
+    /// The number that died after one.
     pub after: u64,
-    /// How many died while an end was on its way.
+    /// The number that died while an end was on its way.
     pub late: u64,
-    /// How many folders were brought to their end.
+    /// The number of finished directories.
     pub folders: u64,
-    /// What the model was asked.
+    /// The number of requests to the model.
     pub asked: u64,
-    /// How much of that again, because the answer was on its way when a worker
-    /// died.
+    /// The repeated requests among them, because the answer was on its way when a worker died.
     pub repeated: u64,
-    /// Calls of tools of which the model was told that it is unknown whether
-    /// they were made.
+    /// Calls of tools that the model was told have an unknown outcome.
     pub unknown: u64,
-    /// What the tools have done.
+    /// The effects of the tools.
     pub effects: u64,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What is broken, if anything is, and where the workers had died.
+    /// The broken promise, if there is one, and the kill points of its workers.
     pub broken: Option<(Violation, Vec<KillPoint>)>,
-    /// The folder in which it shows. It is deleted with this.
+    /// The directory that shows it. It is deleted with this value.
     pub evidence: Option<TempDir>,
 }
 
 impl SweepReport {
-    /// How many workers were killed.
+    /// The number of killed workers.
     pub fn kills(&self) -> u64 {
         self.before + self.after + self.late
     }
 
-    /// Counts a folder whose workers died at these points.
+    /// Adds the counters of a directory whose workers died at these points.
     pub fn count(&mut self, points: &[KillPoint], played: CaseResult) {
         for point in &points[..played.kills] {
             match point {

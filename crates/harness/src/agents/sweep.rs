@@ -17,36 +17,36 @@ use crate::agents::work::{Errand, Work};
 use crate::planted::PlantedBug;
 use crate::rng::Rng;
 
-/// How many folders are under way at once. Their workers wait much of their
-/// time: for the disk, and for the model.
+/// The number of concurrent directories. Their workers spend much of their time waiting for the
+/// disk and the model.
 const LANES: usize = 4;
 
-/// CommitRef points are tried.
+/// The points to try.
 #[derive(Clone, Debug)]
 pub struct KillSweep {
-    /// What is killed.
+    /// The program that is killed.
     pub program: PathBuf,
     /// The bug in the workers' stores, if there is one.
     pub bug: Option<PlantedBug>,
-    /// Of how many commits one is tried; all of them if it is 1.
+    /// One of this many commits is tried; all of them if it is 1.
     pub every: usize,
-    /// How many folders lose two workers, the second while it takes up the
-    /// work of the first.
+    /// The number of directories that lose two workers, the second while it resumes the work of
+    /// the first.
     pub pairs: usize,
-    /// What those are drawn from.
+    /// The seed of those pairs.
     pub seed: u64,
-    /// Only one folder for each language, whose workers die here; every point
-    /// if there is none.
+    /// The points of the only directory for each protocol; every point is tried if there is
+    /// none.
     pub at: Vec<KillPoint>,
 }
 
-/// What the threads of a sweep share.
+/// The state that the threads of a sweep share.
 struct SweepDirs<'a> {
     sweep: &'a KillSweep,
     executor: Runtime,
-    /// For each language.
+    /// One entry for each protocol.
     originals: Vec<Original>,
-    toll: Mutex<SweepReport>,
+    report: Mutex<SweepReport>,
     work: Work,
 }
 
@@ -58,23 +58,23 @@ pub fn run(sweep: &KillSweep) -> Result<SweepReport> {
         .enable_all()
         .build()
         .context("no executor")?;
-    let (originals, toll) = (Vec::new(), Mutex::default());
-    let mut ground = SweepDirs { sweep, executor, originals, toll, work: Work::new(sweep.every) };
-    ground.originals = ground.live_undisturbed()?;
+    let (originals, report) = (Vec::new(), Mutex::default());
+    let mut dirs = SweepDirs { sweep, executor, originals, report, work: Work::new(sweep.every) };
+    dirs.originals = dirs.live_undisturbed()?;
     if sweep.at.is_empty() {
-        ground.go_through_ends()?;
-        ground.in_lanes()?;
-        ground.draw_pairs();
-        ground.in_lanes()?;
+        dirs.go_through_ends()?;
+        dirs.in_lanes()?;
+        dirs.draw_pairs();
+        dirs.in_lanes()?;
     } else {
         for number in 0..WireProtocol::ALL.len() {
-            ground.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
+            dirs.try_at(&Errand { number, points: sweep.at.clone(), tries: 0 })?;
         }
     }
-    let mut toll = ground.toll.into_inner();
-    toll.commits = ground.work.known();
-    toll.took = began.elapsed();
-    Ok(toll)
+    let mut report = dirs.report.into_inner();
+    report.commits = dirs.work.known();
+    report.took = began.elapsed();
+    Ok(report)
 }
 
 impl SweepDirs<'_> {
@@ -83,7 +83,7 @@ impl SweepDirs<'_> {
         Case { program, executor: &self.executor, language, bug: *bug }
     }
 
-    /// What a life without a crash leaves, in each language.
+    /// The result of a run without a crash, in each protocol.
     fn live_undisturbed(&self) -> Result<Vec<Original>> {
         let originals = WireProtocol::ALL.map(|language| {
             let played = self.case(language).play(&[], None)?;
@@ -96,7 +96,7 @@ impl SweepDirs<'_> {
         originals.into_iter().collect()
     }
 
-    /// Has workers die at these points; how many did.
+    /// Has workers die at these points. Returns the number that did.
     fn try_at(&self, errand: &Errand) -> Result<usize> {
         let at = errand.number % WireProtocol::ALL.len();
         let case = self.case(WireProtocol::ALL[at]);
@@ -106,11 +106,11 @@ impl SweepDirs<'_> {
             self.work.end();
         }
         self.work.found(&played.commits);
-        self.toll.lock().count(&errand.points, played);
+        self.report.lock().count(&errand.points, played);
         Ok(kills)
     }
 
-    /// Ends first: there are few of them.
+    /// The late ends come first: there are few of them.
     fn go_through_ends(&self) -> Result<()> {
         for number in 1.. {
             let points = vec![KillPoint::Late(number as u64)];
@@ -123,7 +123,7 @@ impl SweepDirs<'_> {
         Ok(())
     }
 
-    /// Has threads do what there is to do.
+    /// Runs threads until no work is left.
     fn in_lanes(&self) -> Result<()> {
         thread::scope(|scope| {
             let threads = [(); LANES].map(|()| scope.spawn(|| self.do_all()));
@@ -139,7 +139,7 @@ impl SweepDirs<'_> {
             let tried = self.try_at(&errand);
             let missed = matches!(tried, Ok(0)).then_some(errand);
             if let Some(given_up) = self.work.done(missed) {
-                self.toll.lock().missed.extend(given_up.points);
+                self.report.lock().missed.extend(given_up.points);
             }
             tried?;
         }

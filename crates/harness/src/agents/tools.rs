@@ -1,5 +1,4 @@
-//! The agents' own tools. What they do can be counted: each call writes a line
-//! into a file.
+//! The agents' own tools. Their effects can be counted: each call writes a line into a file.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -12,13 +11,13 @@ use serde::Deserialize;
 
 use crate::agents::model_script::LISTEN;
 
-/// Beside the data: what the tools have done.
+/// The file beside the data with the effects of the tools.
 pub const EFFECTS: &str = "effects";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct TranscriptLine {
-    /// What to write.
+    /// The text to write.
     line: String,
 }
 
@@ -47,7 +46,7 @@ pub fn with_tools(agents: Agents, folder: &Path) -> Agents {
         .tool(Function::new(LISTEN, "Waits until a message arrives.", listen).read_only())
 }
 
-/// One write, so that a line is there or not.
+/// One write, so that a line is whole or absent.
 fn write(file: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().create(true).append(true).open(file)?.write_all(line.as_bytes())
 }
@@ -57,7 +56,7 @@ async fn listen(cx: ToolContext, _: Nothing) -> Result<&'static str, ToolError> 
     Ok("A message has arrived.")
 }
 
-/// What the tools have done in `folder`, line by line.
+/// The effects of the tools in `folder`, line by line.
 pub fn effects(folder: &Path) -> io::Result<Vec<String>> {
     match std::fs::read_to_string(folder.join(EFFECTS)) {
         Ok(text) => Ok(text.lines().map(str::to_owned).collect()),

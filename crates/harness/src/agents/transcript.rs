@@ -1,5 +1,4 @@
-//! A conversation in the form in which it is the same in every life: without
-//! ids and times, and without what is free.
+//! A conversation in a form that is the same in every run: without ids, times and idle turns.
 
 use hashbrown::HashMap;
 use offshoot_core::{Block, BlockKind, TaskId};
@@ -7,17 +6,16 @@ use serde_json::Value;
 
 use crate::agents::model_script::{IDLE, LISTEN};
 
-/// What the block is called that ends an answer.
+/// The name of the block that ends an answer.
 pub const ANSWERED: &str = "answered";
 
-/// What the block is called that tells people who is still at work when
-/// an agent has nothing to do.
+/// The name of the block that lists the running children when an agent is idle.
 const RUNNING: &str = "running";
 
-/// How a result begins that says that nothing is known.
+/// The first words of a result with an unknown outcome.
 const UNKNOWN: &str = "Whether this call took effect is unknown";
 
-/// One thing in a conversation.
+/// One entry of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TranscriptLine {
     kind: String,
@@ -32,7 +30,7 @@ impl TranscriptLine {
         let data: Value = block.data.decode().unwrap_or_default();
         let call = ["id", "call"].iter().find_map(|field| data[*field].as_str());
         let text = match (block.kind, block.name.as_deref()) {
-            // What is counted there depends on how often the lead was idle.
+            // The number there depends on the number of idle turns of the lead.
             (BlockKind::Other, _) => data["stop"].to_string(),
             _ => without_figures(&block.text),
         };
@@ -47,12 +45,12 @@ impl TranscriptLine {
         }
     }
 
-    /// Whether it says that the outcome of a call is unknown.
+    /// Whether it reports that the outcome of a call is unknown.
     pub fn is_unknown(&self) -> bool {
         self.kind == format!("{:?}", BlockKind::ToolResult) && self.text.starts_with(UNKNOWN)
     }
 
-    /// Whether it has the text of the other, or says that the outcome is unknown.
+    /// Whether it has the text of the other, or reports that the outcome is unknown.
     pub fn agrees_with(&self, other: &Self) -> bool {
         let same_call =
             (&self.kind, &self.name, &self.call) == (&other.kind, &other.name, &other.call);
@@ -60,8 +58,7 @@ impl TranscriptLine {
     }
 }
 
-/// A text without its amounts of work: they depend on how
-/// often he had nothing to do.
+/// A text without its amounts of work, which depend on the number of idle turns.
 fn without_figures(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -72,8 +69,8 @@ fn without_figures(text: &str) -> String {
     kept + rest
 }
 
-/// The lines of a history. Answers of idle agents are left out,
-/// and notices that come together are in the order of their texts.
+/// The lines of a history, without the answers of idle agents. Notices that arrive together are
+/// in the order of their texts.
 pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<TranscriptLine> {
     let mut lines: Vec<TranscriptLine> = Vec::new();
     let mut notices: Vec<TranscriptLine> = Vec::new();
@@ -100,7 +97,7 @@ pub fn lines(blocks: &[Block], names: &HashMap<TaskId, String>) -> Vec<Transcrip
     lines
 }
 
-/// Whether a block is there because an agent has nothing to do.
+/// Whether a block exists because an agent is idle.
 fn is_idle(block: &Block) -> bool {
     *block.text == *IDLE || matches!(block.name.as_deref(), Some(LISTEN | RUNNING))
 }

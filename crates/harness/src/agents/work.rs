@@ -1,7 +1,7 @@
-//! What is still to be tried.
+//! The kill points that are still to be tried.
 //!
-//! Commits are found by those who make them: a life that went another way than
-//! the ones before adds its own.
+//! Workers report the commits they make: a run that differs from the earlier ones adds its own
+//! commits.
 
 use std::collections::VecDeque;
 
@@ -10,21 +10,21 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::agents::kill_point::{CommitRef, KillPoint};
 
-/// How often an unreached point is tried.
+/// The number of times an unreached point is tried.
 const TRIES: u32 = 4;
 
-/// A folder, and where its workers shall die.
+/// A directory, and the points at which its workers must die.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// CommitRef one it is.
+    /// Its number.
     pub number: usize,
-    /// Where they shall die, one after another.
+    /// The kill points, one after another.
     pub points: Vec<KillPoint>,
-    /// How often that was tried before.
+    /// The number of earlier tries.
     pub tries: u32,
 }
 
-/// What is still to be tried.
+/// The kill points that are still to be tried.
 #[derive(Debug)]
 pub struct Work {
     every: usize,
@@ -36,23 +36,23 @@ pub struct Work {
 struct State {
     queue: VecDeque<Errand>,
     known: HashSet<String>,
-    /// How many are at it.
+    /// The number of threads at work.
     busy: usize,
     is_over: bool,
 }
 
 impl Work {
-    /// Nothing yet. Of so many commits one is tried.
+    /// An empty queue. One of `every` commits is tried.
     pub fn new(every: usize) -> Self {
         Self { every: every.max(1), state: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// How many commits are known.
+    /// The number of known commits.
     pub fn known(&self) -> usize {
         self.state.lock().known.len()
     }
 
-    /// There are these commits; those that are new are to be tried.
+    /// Queues the new ones among these commits.
     pub fn found(&self, commits: &[String]) {
         let state = &mut *self.state.lock();
         for commit in commits {
@@ -68,13 +68,13 @@ impl Work {
         self.changed.notify_all();
     }
 
-    /// This is to be done, too.
+    /// Queues one more errand.
     pub fn add(&self, errand: Errand) {
         self.state.lock().queue.push_back(errand);
         self.changed.notify_all();
     }
 
-    /// The next one; nothing if there is none any more.
+    /// The next errand; none once the work is over.
     pub fn take(&self) -> Option<Errand> {
         let mut state = self.state.lock();
         loop {
@@ -92,8 +92,8 @@ impl Work {
         }
     }
 
-    /// One that was taken is done, or its point was not reached and it is tried
-    /// again; the errand if that happened too often.
+    /// Ends an errand, or queues it again if its point was not reached. Returns the errand if
+    /// that has happened too often.
     pub fn done(&self, missed: Option<Errand>) -> Option<Errand> {
         let mut state = self.state.lock();
         state.busy -= 1;
@@ -106,13 +106,13 @@ impl Work {
         None
     }
 
-    /// Nothing is to be tried any more.
+    /// Ends the work.
     pub fn end(&self) {
         self.state.lock().is_over = true;
         self.changed.notify_all();
     }
 
-    /// Whether nothing is to be tried any more.
+    /// Whether the work is over.
     pub fn is_over(&self) -> bool {
         self.state.lock().is_over
     }

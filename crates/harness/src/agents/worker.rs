@@ -1,5 +1,4 @@
-//! The process that is killed: it has the agents at work, and ends when they
-//! have.
+//! The process that is killed: it runs the agents, and ends when they have ended.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,33 +21,32 @@ use crate::agents::tools::with_tools;
 use crate::crash::stuck;
 use crate::planted::{BuggyStore, PlantedBug};
 
-/// How long the agents may take before they are given up for stuck. They take
-/// less than a second.
+/// The time after which the agents count as stuck. They take less than a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a worker is told.
+/// The settings of a worker.
 #[derive(Clone, Debug)]
 pub struct Orders {
-    /// Where the data is.
+    /// The directory of the data.
     pub folder: PathBuf,
-    /// Where the model is.
+    /// The address of the model.
     pub address: String,
-    /// The language in which it is asked.
+    /// The protocol of the model.
     pub language: WireProtocol,
-    /// CommitRef worker of its folder this is, counted from 1.
+    /// The number of the worker in its directory, counted from 1.
     pub life: usize,
-    /// Where it dies, if it does.
+    /// The point at which it dies, if it does.
     pub point: Option<KillPoint>,
     /// The bug in its store, if there is one.
     pub bug: Option<PlantedBug>,
 }
 
-/// The key with which the worker of this number asks.
+/// The API key of the worker of this number.
 pub fn key(life: usize) -> String {
     format!("sk-worker-{life}")
 }
 
-/// The model that is asked in this language.
+/// The model for this protocol.
 fn model(language: WireProtocol) -> &'static str {
     match language {
         WireProtocol::Chat => "openai/gpt-5",
@@ -59,12 +57,12 @@ fn model(language: WireProtocol) -> &'static str {
 
 /// Models behind one server.
 #[derive(Debug)]
-struct There {
+struct WorkerModels {
     models: Models,
     keys: Keys,
 }
 
-impl There {
+impl WorkerModels {
     fn at(address: &str, key: String) -> Self {
         let address = address.to_owned();
         let keys = Keys::from_lookup(move |name| match name {
@@ -77,7 +75,7 @@ impl There {
     }
 }
 
-impl ModelSource for There {
+impl ModelSource for WorkerModels {
     fn find(
         &self,
         model: &ModelName,
@@ -88,7 +86,7 @@ impl ModelSource for There {
     }
 }
 
-/// Has the agents at work until they have ended or the process is killed.
+/// Runs the agents until they have ended or the process is killed.
 pub fn run(orders: &Orders) -> Result<()> {
     let executor = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -100,7 +98,7 @@ pub fn run(orders: &Orders) -> Result<()> {
 
 async fn live(orders: &Orders) -> Result<()> {
     let store = store(orders).await?;
-    let agents = Agents::new(There::at(&orders.address, key(orders.life)));
+    let agents = Agents::new(WorkerModels::at(&orders.address, key(orders.life)));
     let agents = with_tools(agents, &orders.folder);
     // No task waits for resumed agents, however often they resume.
     let back_off = Duration::from_millis(1);
@@ -123,13 +121,13 @@ async fn live(orders: &Orders) -> Result<()> {
 
 async fn store(orders: &Orders) -> Result<Arc<dyn Store>> {
     let mut store: Arc<dyn Store> = Sqlite::at(orders.folder.join("data")).open_store().await?;
-    // A bug may make two commits of one, and a worker dies between them, too.
+    // A bug may split a commit in two, and a worker may die between the parts.
     store = Arc::new(KillSwitch::new(store, &orders.folder, orders.point.clone())?);
     if let Some(bug) = orders.bug {
         let spawner = Arc::new(|future| drop(tokio::spawn(future)));
         store = Arc::new(BuggyStore::new(store, bug, spawner));
     }
-    // What is late is as the runtime wrote it.
+    // A late batch is as the runtime wrote it.
     if let Some(KillPoint::Late(at)) = orders.point {
         store = Arc::new(Straggler::new(store, &orders.folder, at));
     }

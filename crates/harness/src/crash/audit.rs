@@ -1,4 +1,4 @@
-//! The disk, held to the ledger.
+//! The comparison of the disk with the ledger.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use anyhow::Result;
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::{
-    IdHash, MessageId, Owner, Question, Resolution, RowId, Session, SessionId, StepState, Task,
-    TaskId, sleep_key,
+    IdHash, MessageId, Owner, Question, Resolution, RowId, SessionId, SessionRecord, StepState,
+    Task, TaskId, sleep_key,
 };
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{OpenStore, Store, TaskQuery, TaskScope};
@@ -15,7 +15,7 @@ use offshoot_store::{OpenStore, Store, TaskQuery, TaskScope};
 use crate::crash::ledger::{self, Entry};
 use crate::violation::{Checked, Violation, ensure};
 
-/// What an audit looked at.
+/// The size of an audit.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Looked {
     /// Tasks on the disk.
@@ -31,23 +31,23 @@ fn is_answered(question: &Question, answer: u64) -> bool {
     }
 }
 
-/// Everything on the disk.
+/// The contents of the disk.
 struct Books {
     store: Arc<dyn Store>,
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRecord>,
     tasks: HashMap<TaskId, Task, IdHash>,
-    /// How often each text stands in a history.
+    /// The number of times each text is in a history.
     written: HashMap<String, usize>,
     /// The unread rows.
     unread: HashMap<RowId, usize, IdHash>,
-    /// Rows that a job meant to acknowledge or to append.
+    /// Rows that a job intended to acknowledge or to append.
     meant: HashSet<RowId, IdHash>,
-    /// Rows that a job meant to acknowledge without appending them.
+    /// Rows that a job intended to acknowledge without an append.
     explicit: HashSet<RowId, IdHash>,
 }
 
-/// Compares the store in `folder` with the ledger beside it. With `over`,
-/// every task must have ended.
+/// Compares the store in `folder` with the ledger beside it. With `over`, every task must have
+/// ended.
 pub fn audit(folder: &Path, over: bool) -> Result<(Looked, Checked)> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {
@@ -112,7 +112,7 @@ impl Books {
         Ok(Self { store, sessions, tasks, written, unread, meant, explicit })
     }
 
-    /// What every record promises by itself.
+    /// Checks the promises about single records.
     fn check_records(&self, over: bool) -> Checked {
         let passing = self.sessions.iter().find(|session| session.name.key() != "main");
         ensure(!over || passing.is_none(), "a removal is whole", || {
@@ -152,7 +152,7 @@ impl Books {
         Ok(())
     }
 
-    /// Every result is in one place.
+    /// Checks that every result is in one place.
     fn check_results(&self) -> Checked {
         for task in self.tasks.values().filter(|task| !task.is_live()) {
             let row = RowId::from(task.id());
@@ -268,7 +268,7 @@ impl Books {
         Ok(Ok(()))
     }
 
-    /// Nothing of a session that was removed is left.
+    /// Checks that nothing of a removed session is left.
     async fn check_removed(&self, id: SessionId) -> Result<Checked> {
         let session = self.sessions.iter().find(|session| session.id == id);
         let task = self.tasks.values().find(|task| task.spec.lineage.session == id);
@@ -301,7 +301,7 @@ impl Books {
         self.check_below(root)
     }
 
-    /// One that had ended before a cancel of many came to it is not marked.
+    /// A task that ended before the sweep reached it has no mark.
     fn check_swept(&self, root: TaskId) -> Checked {
         let missed = self.tasks.get(&root).filter(|task| task.is_live() && task.cancel.is_none());
         ensure(missed.is_none(), "S6.5 a cancel of many reaches them all", || {

@@ -19,34 +19,33 @@ use crate::crash::stuck;
 use crate::planted::{BuggyStore, PlantedBug};
 use crate::rng::Rng;
 
-/// How many programs use the runtime at once.
+/// The number of programs that use the runtime at once.
 const HOSTS: usize = 6;
 
-/// How long a cancelled task may take before it is given up for stuck. It
-/// takes milliseconds.
+/// The time after which a cancelled task counts as stuck. It takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a child is told.
+/// The settings of a child.
 #[derive(Clone, Copy, Debug)]
 pub struct Orders {
-    /// What its load is drawn from.
+    /// The seed of its load.
     pub seed: u64,
-    /// The commit that is its last, if one is.
+    /// The number of its last commit, if there is one.
     pub mine: Option<(u64, Side)>,
     /// The bug in its store, if there is one.
     pub bug: Option<PlantedBug>,
-    /// Whether it says what it notes.
+    /// Whether it reports each line of its ledger.
     pub telling: Telling,
-    /// What it is there for.
+    /// Its job.
     pub aim: Aim,
 }
 
-/// What a child is there for.
+/// The job of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aim {
     /// To work until it is killed.
     Work,
-    /// To bring everything to an end.
+    /// To bring every task to its end.
     Finish,
 }
 
@@ -99,7 +98,7 @@ async fn live(folder: &Path, orders: Orders) -> Result<()> {
     }
 }
 
-/// How a task ends. A wait would return as soon as it asks something.
+/// Waits for the end of a task. A plain wait would return at the task's first question.
 async fn last_record(task: &TaskRef) -> Result<Task> {
     let mut watch = task.watch();
     while let Some(record) = watch.next().await {
@@ -111,8 +110,7 @@ async fn last_record(task: &TaskRef) -> Result<Task> {
     bail!("{} is not there any more", task.id())
 }
 
-/// Stops tasks that would never end, and reads the inbox until everything
-/// has ended.
+/// Cancels endless tasks, and reads the inbox until every task has ended.
 async fn finish(
     runtime: Runtime,
     store: &dyn Store,
@@ -120,12 +118,12 @@ async fn finish(
     mut rng: Rng,
 ) -> Result<()> {
     let session = runtime.session("main").await?;
-    // Half of the time the cancel meets tasks that recovery is taking up.
+    // In half of the runs, the cancel meets tasks that recovery is resuming.
     if rng.happens(500) {
         runtime.recovered().await;
     }
     session.cancel("the end").await?;
-    // What an earlier process was cancelling is recovery's to finish.
+    // Recovery finishes the cancels of an earlier process.
     runtime.recovered().await;
     loop {
         let page = runtime.tasks().live().limit(100).await?;

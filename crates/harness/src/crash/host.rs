@@ -12,7 +12,7 @@ use crate::rng::Rng;
 use crate::task_script::RUNS;
 use crate::worker_context::run;
 
-/// How many of its latest tasks a program looks after.
+/// The number of its latest tasks that a program uses.
 const KNOWN: usize = 64;
 
 /// One program.
@@ -23,7 +23,7 @@ pub struct Host {
     known: Vec<TaskRef>,
 }
 
-/// Why a program cannot do what it means to.
+/// The reason that a program stops.
 enum Halt {
     Refused(Error),
     Failed(BodyError),
@@ -42,18 +42,17 @@ impl From<std::io::Error> for Halt {
 }
 
 impl Host {
-    /// A program that draws from `rng`.
+    /// A program with choices from `rng`.
     pub fn new(session: Session, ledger: Arc<Ledger>, rng: Rng) -> Self {
         Self { session, ledger, rng, known: Vec::new() }
     }
 
-    /// Goes on until something goes wrong.
+    /// Runs until an operation fails.
     pub async fn run(mut self) -> Result<(), BodyError> {
         loop {
             match self.act().await {
                 Ok(()) => {}
-                // What it meant has ended or is being cancelled, or another was
-                // faster.
+                // The task has ended or is being cancelled, or another caller was faster.
                 Err(Halt::Refused(
                     Error::NameTaken { .. }
                     | Error::Ended { .. }
@@ -120,8 +119,8 @@ impl Host {
         Ok(())
     }
 
-    /// Sends a message, perhaps under a key that others use, too. One that has
-    /// ended is continued by another.
+    /// Sends a message, perhaps under a key that others use, too. An ended task is continued by
+    /// another.
     async fn send(&mut self) -> Result<(), Halt> {
         let Some(task) = self.any() else { return Ok(()) };
         if self.rng.happens(400) {
@@ -138,7 +137,7 @@ impl Host {
     }
 
     async fn cancel(&mut self) -> Result<(), Halt> {
-        // The newest is the one most likely to be ending just now.
+        // The newest task is the one most likely to be ending just now.
         let newest = self.rng.happens(600);
         let task = if newest { self.known.last().cloned() } else { self.any() };
         let Some(task) = task else { return Ok(()) };
@@ -146,7 +145,7 @@ impl Host {
         Ok(self.ledger.note(&Entry::Cancelled(task.id()))?)
     }
 
-    /// Cancels many at once; those it knows must be among them.
+    /// Cancels several tasks at once; the tasks this program knows must be among them.
     async fn sweep(&mut self) -> Result<(), Halt> {
         let number = run(self.rng.below(RUNS) as u8);
         let (sweep, known): (_, Vec<TaskId>) = match self.rng.below(12) {

@@ -1,5 +1,4 @@
-//! The load: trees of tasks that take steps, write to each other and read
-//! the results.
+//! The load: trees of tasks that take steps, send each other messages and read the results.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,29 +16,29 @@ use crate::rng::Rng;
 /// The name of the kind that does jobs.
 pub const KIND: &str = "job";
 
-/// What a task does.
+/// The work of a task.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
-    /// How many steps it takes.
+    /// The number of its steps.
     pub steps: u64,
-    /// How long it sleeps by a stored timer, in milliseconds.
+    /// The length of its sleep by a stored timer, in milliseconds.
     pub sleep: Option<u64>,
-    /// Whether it asks its owner, and what for.
+    /// Its question to its owner, if it asks one.
     pub asks: Option<String>,
     /// The jobs it spawns.
     pub children: Vec<Job>,
-    /// How it ends.
+    /// Its end.
     pub end: End,
 }
 
-/// How a task ends.
+/// The end of a task.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum End {
     /// With a value.
     Value,
     /// With an error.
     Error,
-    /// When it is asked to.
+    /// On a cancel.
     Obey,
 }
 
@@ -57,18 +56,18 @@ impl Job {
             _ => End::Value,
         };
         let sleep = rng.happens(300).then(|| rng.below(4) as u64);
-        // Only the programs answer, and they own the topmost tasks.
+        // Only the programs answer, and they own the top-level tasks.
         let asks = (depth == 0 && rng.happens(250)).then(|| "which?".to_owned());
         Self { steps: rng.below(3) as u64, sleep, asks, children, end }
     }
 
-    /// The request to have it done.
+    /// The request for this job.
     pub fn request(&self) -> Result<TaskRequest, Error> {
         Ok(TaskRequest::new(KIND, Payload::encode(self)?))
     }
 }
 
-/// The kind that does jobs and writes down what it is told.
+/// The kind that does jobs and records each acknowledgement.
 pub fn kind(ledger: Arc<Ledger>) -> Kind<Job, u64> {
     Kind::new(KIND, move |cx: Context, job: Job| perform(cx, job, ledger.clone())).resumable()
 }
@@ -100,8 +99,8 @@ async fn perform(cx: Context, job: Job, ledger: Arc<Ledger>) -> Result<u64, Body
         note_spawn(&ledger, &task, None, Some(key))?;
         children.push(task);
     }
-    // The owner may have ended, and then there is no recipient. An attempt
-    // that comes later tells the same again, and brothers use the same key.
+    // The owner may have ended, and then there is no recipient. A later attempt sends the same
+    // message again, and siblings use the same key.
     if let Ok(receipts) = cx.send(MessageRecipient::Parent, "on it").key("on-it").await {
         let keyed = Keyed { from: Caller::Task(id), to: MessageRecipient::Parent, key: "on-it" };
         note_receipts(&ledger, &receipts, Some(keyed))?;
@@ -121,7 +120,7 @@ async fn perform(cx: Context, job: Job, ledger: Arc<Ledger>) -> Result<u64, Body
     }
 }
 
-/// Writes down a spawn.
+/// Records a spawn.
 pub fn note_spawn(
     ledger: &Ledger,
     task: &TaskRef,
@@ -131,18 +130,18 @@ pub fn note_spawn(
     ledger.note(&Entry::Spawned { id: task.id(), owner: task.spec().owner(), name, key })
 }
 
-/// Who sent a message under a key, and to whom.
+/// The sender and recipient of a message under a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Keyed<'a> {
     /// The sender.
     pub from: Caller,
-    /// Whom it was addressed to.
+    /// The addressed recipient.
     pub to: MessageRecipient<'a>,
     /// The key.
     pub key: &'a str,
 }
 
-/// Writes down messages that were queued.
+/// Records messages that were queued.
 pub fn note_receipts(
     ledger: &Ledger,
     receipts: &offshoot_runtime::Receipts,
@@ -158,7 +157,7 @@ pub fn note_receipts(
     Ok(())
 }
 
-/// Appends rows to a history; whether anything was there.
+/// Appends rows to a history. Returns whether there were any.
 pub async fn take_in(
     ledger: &Ledger,
     rows: &InboxRows,

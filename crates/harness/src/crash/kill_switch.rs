@@ -1,4 +1,4 @@
-//! A store that takes its process with it, at one commit.
+//! A store that kills its process at one commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use offshoot_store::{
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::sync::oneshot;
 
-/// On which side of a commit the process dies.
+/// The side of a commit on which the process dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Before it is handed to the store.
@@ -19,7 +19,7 @@ pub enum Side {
     After,
 }
 
-/// A store that takes its process with it at the commit of one number.
+/// A store that kills its process at the commit of one number.
 #[derive(Debug)]
 pub struct CommitKillSwitch {
     inner: Arc<dyn Store>,
@@ -29,7 +29,7 @@ pub struct CommitKillSwitch {
 }
 
 impl CommitKillSwitch {
-    /// `inner`, and the commit, counted from 1, that is the last.
+    /// `inner`, and the number of the last commit, counted from 1.
     pub fn new(inner: Arc<dyn Store>, at: u64, side: Side) -> Self {
         Self { inner, at, side, commits: AtomicU64::new(0) }
     }
@@ -63,7 +63,7 @@ impl StoreWrapper for CommitKillSwitch {
     }
 }
 
-/// Ends the process as `kill -9` does: nothing in it gets to know.
+/// Ends the process as `kill -9` does: no code in it runs any more.
 pub(crate) fn die() -> ! {
     // A process may always kill itself.
     let _ = kill_process(getpid(), Signal::KILL);

@@ -1,4 +1,4 @@
-//! What was acknowledged, written down outside the store.
+//! The acknowledged operations, recorded outside the store.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -8,111 +8,111 @@ use offshoot_core::{MessageId, Owner, RowId, SessionId, Task, TaskId};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
-/// One line of the ledger. Unless it says otherwise, it is written after the
-/// runtime has acknowledged what it tells of.
+/// One line of the ledger. Except where noted, it is written after the runtime has acknowledged
+/// the operation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Entry {
     /// A process has opened the store.
     Opened,
     /// A task was spawned.
     Spawned {
-        /// Which.
+        /// The task.
         id: TaskId,
-        /// Who owns it.
+        /// Its owner.
         owner: Owner,
         /// The name it was given.
         name: Option<String>,
         /// The key it was given.
         key: Option<String>,
     },
-    /// A waiter was told of an end.
+    /// A waiter received an end.
     Ended(Task),
     /// A message was queued.
     Sent {
         /// The message.
         message: MessageId,
-        /// For whom.
+        /// The recipient.
         task: TaskId,
-        /// Who sent it to whom under which key, if it had one.
+        /// The sender, recipient and key, if it had a key.
         key: Option<String>,
     },
-    /// Rows are about to be acknowledged by themselves.
+    /// Rows are about to be acknowledged without an append.
     Acking(Vec<RowId>),
     /// Rows are about to be appended to a history.
     Appending(Vec<RowId>),
     /// Rows were appended to a history.
     Appended {
-        /// Whose.
+        /// The owner of the history.
         owner: Owner,
-        /// Which.
+        /// The rows.
         rows: Vec<RowId>,
     },
     /// A cancel has reached a task and all below it.
     Cancelled(TaskId),
-    /// A cancel of many has reached them all, and these were among them.
+    /// A cancel of several tasks has reached all of them, these among them.
     Swept(Vec<TaskId>),
     /// A session was removed.
     Removed(SessionId),
     /// A question was answered.
     Answered {
-        /// Whose.
+        /// The task that asked.
         task: TaskId,
-        /// Which.
+        /// The number of the question.
         number: u32,
-        /// What.
+        /// The answer.
         answer: u64,
     },
-    /// A task got the answer to its question.
+    /// A task received the answer to its question.
     Heard {
-        /// Which task.
+        /// The task.
         task: TaskId,
-        /// What.
+        /// The answer.
         answer: u64,
     },
     /// A durable sleep is over.
     Slept {
-        /// Whose.
+        /// The task.
         task: TaskId,
-        /// Which.
+        /// The timer.
         key: String,
     },
     /// A step is about to be computed.
     Computing {
-        /// Whose.
+        /// The task.
         task: TaskId,
-        /// Which.
+        /// The step.
         key: String,
     },
     /// A step's value was committed.
     Stepped {
-        /// Whose.
+        /// The task.
         task: TaskId,
-        /// Which.
+        /// The step.
         key: String,
         /// Its value.
         value: u64,
     },
 }
 
-/// The ledger, as the child writes it: one write for each line, so that what
-/// is written survives the process.
+/// The ledger, as the child writes it: one write for each line, so that every written line
+/// survives the process.
 #[derive(Debug)]
 pub struct Ledger {
     file: Mutex<File>,
     telling: Telling,
 }
 
-/// Whether the child says on its standard output that a line was added.
+/// Whether the child reports each new line on its standard output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Telling {
-    /// It says so: the parent counts.
+    /// It does: the parent counts.
     Aloud,
     /// It does not.
     Silent,
 }
 
 impl Ledger {
-    /// The ledger at `path`, gone on with.
+    /// The ledger at `path`, continued.
     pub fn open(path: &Path, telling: Telling) -> io::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path)?;
         Ok(Self { file: Mutex::new(file), telling })
@@ -133,7 +133,7 @@ impl Ledger {
     }
 }
 
-/// Reads a ledger. A last line that was cut off in the middle is no line.
+/// Reads a ledger. A last line that is cut off is left out.
 pub fn read(path: &Path) -> io::Result<Vec<Entry>> {
     let file = match File::open(path) {
         Ok(file) => file,

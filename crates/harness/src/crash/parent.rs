@@ -14,32 +14,32 @@ use crate::planted::PlantedBug;
 use crate::rng::Rng;
 use crate::violation::{Checked, Violation};
 
-/// After how many kills a folder is brought to its end and a new one begun.
+/// The number of kills after which a directory is ended and a new one begun.
 const KILLS_PER_FOLDER: u64 = 20;
 
-/// What many kills came to.
+/// The result of many kills.
 #[derive(Debug, Default)]
 pub struct CrashReport {
-    /// How many processes were killed.
+    /// The number of killed processes.
     pub kills: u64,
-    /// How many of them at a commit.
+    /// The number of kills at a commit.
     pub at_commits: u64,
-    /// How many folders were brought to their end.
+    /// The number of finished directories.
     pub folders: u64,
-    /// Tasks on the disks at their end.
+    /// Tasks on the finished disks.
     pub tasks: u64,
     /// Acknowledged operations that were checked at the end.
     pub operations: u64,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What was broken, if anything was.
+    /// The broken promise, if there is one.
     pub violation: Option<Violation>,
-    /// The folder in which it shows. It is deleted with this.
+    /// The directory that shows it. It is deleted with this value.
     pub evidence: Option<TempDir>,
 }
 
-/// Kills `kills` processes of `program`, and audits what each leaves. Stops at
-/// the first broken promise.
+/// Kills `kills` processes of `program`, and audits each result. Stops at the first broken
+/// promise.
 pub fn kill_many(
     program: &Path,
     kills: u64,
@@ -47,50 +47,50 @@ pub fn kill_many(
     bug: Option<PlantedBug>,
 ) -> Result<CrashReport> {
     let began = Instant::now();
-    let mut toll = CrashReport::default();
+    let mut report = CrashReport::default();
     let mut rng = Rng::new(seed);
-    while toll.kills < kills && toll.violation.is_none() {
+    while report.kills < kills && report.violation.is_none() {
         let folder = tempfile::tempdir().context("no folder for the data")?;
         let mut killer = Killer { program: program.to_owned(), folder: folder.path(), bug };
-        let round = KILLS_PER_FOLDER.min(kills - toll.kills);
+        let round = KILLS_PER_FOLDER.min(kills - report.kills);
         let mut looked = Looked::default();
         for number in 0..round {
-            // Every other process dies at a commit: all commits of a life, one
-            // after another, on both sides.
+            // Every other process dies at a commit: each commit of a run in turn, on both
+            // sides.
             if number % 2 == 0 {
-                let at = 1 + (toll.at_commits / 2) % 60;
-                let side = if toll.at_commits % 2 == 0 { Side::Before } else { Side::After };
+                let at = 1 + (report.at_commits / 2) % 60;
+                let side = if report.at_commits % 2 == 0 { Side::Before } else { Side::After };
                 killer.let_die(rng.bits(), at, side)?;
-                toll.at_commits += 1;
+                report.at_commits += 1;
             } else {
                 killer.kill(rng.bits(), rng.below(400))?;
             }
-            toll.kills += 1;
+            report.kills += 1;
             let (seen, checked) = audit(killer.folder, false)?;
             looked = seen;
             if let Err(violation) = checked {
-                toll.violation = Some(violation);
+                report.violation = Some(violation);
                 break;
             }
         }
-        if toll.violation.is_none() {
+        if report.violation.is_none() {
             let finished = killer.finish(rng.bits())?;
-            // Where the last process gave up, others were still about to end:
-            // only what it says tells which one did not.
+            // If the last process gave up, other tasks were still about to end: only its report
+            // names the stuck one.
             let (seen, checked) = audit(killer.folder, finished.is_ok())?;
             looked = seen;
-            toll.violation = first_broken(finished, checked);
-            toll.folders += 1;
+            report.violation = first_broken(finished, checked);
+            report.folders += 1;
         }
-        toll.tasks += looked.tasks as u64;
-        toll.operations += looked.operations as u64;
-        toll.evidence = toll.violation.is_some().then_some(folder);
+        report.tasks += looked.tasks as u64;
+        report.operations += looked.operations as u64;
+        report.evidence = report.violation.is_some().then_some(folder);
     }
-    toll.took = began.elapsed();
-    Ok(toll)
+    report.took = began.elapsed();
+    Ok(report)
 }
 
-/// What is broken, and what else shows of it.
+/// The broken promise, with all other evidence.
 fn first_broken(finished: Checked, checked: Checked) -> Option<Violation> {
     match (finished, checked) {
         (Ok(()), checked) => checked.err(),
@@ -124,7 +124,7 @@ impl Killer<'_> {
         command.spawn().with_context(|| format!("could not start {program}"))
     }
 
-    /// Kills a process after its ledger has grown by so many lines.
+    /// Kills a process after its ledger has grown by this many lines.
     fn kill(&mut self, seed: u64, lines: usize) -> Result<()> {
         let mut command = self.command(seed);
         command.arg("--tell");
@@ -137,7 +137,7 @@ impl Killer<'_> {
         Ok(())
     }
 
-    /// Lets a process die at a commit.
+    /// Has a process die at a commit.
     fn let_die(&mut self, seed: u64, at: u64, side: Side) -> Result<()> {
         let mut command = self.command(seed);
         let side = match side {
@@ -150,7 +150,7 @@ impl Killer<'_> {
         Ok(())
     }
 
-    /// Has everything brought to its end, or hears why it was not.
+    /// Has a process bring every task to its end. Otherwise returns its report.
     fn finish(&mut self, seed: u64) -> Result<Checked> {
         let mut command = self.command(seed);
         command.arg("--finish").stderr(Stdio::piped());

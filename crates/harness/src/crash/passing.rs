@@ -1,7 +1,7 @@
 //! A program whose sessions come and go.
 //!
-//! Nothing of what it does is in the ledger but that a session was removed: the
-//! sessions beside it must not notice.
+//! The ledger records only the removals of its sessions: the sessions beside them must not
+//! notice.
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use offshoot_runtime::{BodyError, Error, Runtime};
 use crate::crash::ledger::{Entry, Ledger};
 use crate::rng::Rng;
 
-/// How many names there are.
+/// The number of names.
 const NAMES: usize = 2;
 
-/// What the session of this number is called.
+/// The name of the session of this number.
 fn name(number: usize) -> String {
     format!("passing-{number}")
 }
 
-/// Opens sessions, works in them and removes them, until something goes wrong.
+/// Opens sessions, works in them and removes them, until an operation fails.
 pub async fn run(
     runtime: Arc<Runtime>,
     ledger: Arc<Ledger>,
     mut rng: Rng,
 ) -> Result<(), BodyError> {
-    // What an earlier process left there has ended then.
+    // The tasks of an earlier process in it have ended then.
     runtime.recovered().await;
     loop {
         let session = runtime.session(&name(rng.below(NAMES))).await?;
@@ -46,7 +46,7 @@ pub async fn run(
     }
 }
 
-/// Removes what is left of them.
+/// Removes the remaining sessions.
 pub async fn finish(runtime: &Runtime, ledger: &Ledger) -> Result<(), BodyError> {
     for number in 0..NAMES {
         let Some(session) = runtime.find_session(&name(number)).await? else { continue };

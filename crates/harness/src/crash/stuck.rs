@@ -1,9 +1,8 @@
-//! What is known of a task that does not end.
+//! The report of a task that does not end.
 //!
-//! A run with real processes cannot be had again, so what it finds must explain
-//! itself: the task's record, what its process says of it, and what became of
-//! it before. Every other live task is named, because a task often waits for
-//! another.
+//! A run with real processes cannot be repeated, so its report must be complete: the task's
+//! record, the state in its process, and its history. The report names every other live task,
+//! because a task often waits for another.
 
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -13,13 +12,13 @@ use offshoot_core::{Cursor, Event, Task};
 use offshoot_runtime::{Runtime, TaskRef};
 use offshoot_store::Store;
 
-/// How many of the last events of a task are told.
+/// The number of last events of a task in the report.
 const EVENTS: usize = 32;
 
-/// How many events are read at a time.
+/// The number of events read at a time.
 const PAGE: usize = 512;
 
-/// How a task that does not end stands, and those that live beside it.
+/// The state of a task that does not end, and of the other live tasks.
 pub async fn describe(runtime: &Runtime, store: &dyn Store, task: &TaskRef) -> Result<String> {
     let id = task.id();
     let mut text = format!("{id} does not end: {}", why(task).await);

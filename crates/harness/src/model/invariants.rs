@@ -1,5 +1,5 @@
-//! The promises, one noun a file. Each is checked at the commit that could
-//! break it, or at rest.
+//! The promises, one noun a file. Each is checked at the commit that could break it, or at
+//! rest.
 
 pub mod births;
 pub mod crashes;

@@ -1,10 +1,8 @@
-//! The reference model of the store: what it must hold, worked out from the
-//! commits alone.
+//! The reference model of the store: its expected contents, computed from the commits alone.
 //!
-//! It knows nothing of how a store works, only what a batch means. Every
-//! commit that takes effect is applied here at the same moment, so that the
-//! promises about single commits are checked against it as they happen and the
-//! store is compared with it at rest.
+//! The model knows the meaning of a batch and nothing about the store itself. It applies every
+//! commit at the moment that the commit takes effect. The promises about single commits are
+//! checked against the model as they happen, and the store is compared with it at rest.
 
 mod inboxes;
 
@@ -13,8 +11,8 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Block, Caller, Change, IdHash, Message, Owner, Phase, Resolution, RowBody, RowId, Session,
-    SessionId, StepState, Task, TaskId, WorkerId,
+    Block, Caller, Change, IdHash, InboxMessage, Owner, Phase, Resolution, RowBody, RowId,
+    SessionId, SessionRecord, StepState, Task, TaskId, WorkerId,
 };
 use offshoot_store::{Batch, EndWrite, Write};
 
@@ -22,14 +20,14 @@ use crate::model::invariants::removal;
 use crate::model::invariants::sweeps::{self, SweepStart};
 use crate::violation::{Checked, Violation, ensure};
 
-/// What the store must hold.
+/// The expected contents of the store.
 #[derive(Debug, Default)]
 pub struct StoreModel {
     /// Every task, by its id.
     pub tasks: HashMap<TaskId, ModelTask, IdHash>,
     /// The ids of all tasks, in the order of their spawns.
     pub order: Vec<TaskId>,
-    /// Every row there ever was.
+    /// Every row, past and present.
     pub rows: HashMap<RowId, ModelRow, IdHash>,
     /// The pending rows of each owner, in order.
     pub inboxes: HashMap<Owner, BTreeMap<u64, RowId>, IdHash>,
@@ -37,24 +35,24 @@ pub struct StoreModel {
     pub histories: HashMap<Owner, Vec<Arc<str>>, IdHash>,
     /// The journal of each task.
     pub steps: HashMap<(TaskId, Arc<str>), StepState>,
-    /// The questions of each task: whether each is closed, and how.
+    /// The questions of each task, with the resolution of each closed one.
     pub questions: HashMap<TaskId, Vec<Option<Resolution>>, IdHash>,
     /// The changes of records of each session, in order.
     pub log: HashMap<SessionId, Vec<(Option<TaskId>, Change)>, IdHash>,
     /// The record of each session.
-    pub sessions: HashMap<SessionId, Session, IdHash>,
+    pub sessions: HashMap<SessionId, SessionRecord, IdHash>,
     /// The sweeps that have begun.
     pub sweeps: Vec<SweepStart>,
     /// The tasks of each session that were deleted with an event.
     pub deleted: HashMap<SessionId, Vec<TaskId>, IdHash>,
-    /// What each sender has sent each owner under a key.
-    pub keyed: HashMap<(Owner, Caller), Vec<Arc<Message>>>,
-    /// How many commits have taken effect.
+    /// The messages of each sender to each owner under a key.
+    pub keyed: HashMap<(Owner, Caller), Vec<Arc<InboxMessage>>>,
+    /// The number of commits that have taken effect.
     pub commits: u64,
     clock: u64,
 }
 
-/// A task, as the commits tell it.
+/// A task, according to the commits.
 #[derive(Debug)]
 pub struct ModelTask {
     /// Its record.
@@ -63,13 +61,13 @@ pub struct ModelTask {
     pub live_children: u64,
     /// All tasks that it owns or owned.
     pub children: Vec<TaskId>,
-    /// When it ended, counted in commits' writes.
+    /// The time of its end, counted in writes of commits.
     pub ended: Option<u64>,
-    /// Who holds or held each epoch, the first first.
+    /// The holder of each epoch, in order.
     pub holders: Vec<WorkerId>,
-    /// The last epoch that has committed something that is never done again.
+    /// The last epoch that has committed something that is never repeated.
     pub further: u32,
-    /// When its end was read, counted in commits' writes.
+    /// The time at which its end was read, counted in writes of commits.
     pub read: Option<u64>,
     /// Whether the store still has it.
     pub kept: TaskPresence,
@@ -78,13 +76,13 @@ pub struct ModelTask {
 /// Whether the store still has a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPresence {
-    /// It has.
+    /// The store has it.
     Stored,
-    /// It keeps newer ones.
+    /// The store keeps newer tasks instead.
     Forgotten,
     /// Its retention has ended.
     Deleted,
-    /// It goes, or is gone, with its session.
+    /// It is deleted with its session.
     Removed,
 }
 
@@ -96,46 +94,46 @@ impl ModelTask {
     }
 }
 
-/// A row, as the commits tell it.
+/// A row, according to the commits.
 #[derive(Debug)]
 pub struct ModelRow {
-    /// For whom it was.
+    /// The owner it was written for.
     pub to: Owner,
-    /// Whose inbox it is in, or was in last.
+    /// The owner whose inbox has it, or had it last.
     pub owner: Owner,
-    /// Where it stands in the order of all rows.
+    /// Its position in the order of all rows.
     pub number: u64,
-    /// What it says.
+    /// Its body.
     pub body: RowBody,
-    /// What became of it.
+    /// Its state.
     pub fate: RowFate,
 }
 
 impl ModelRow {
-    /// The message it is or was.
-    pub fn message(&self) -> Option<&Message> {
+    /// The message in the row.
+    pub fn message(&self) -> Option<&InboxMessage> {
         match &self.body {
             RowBody::Message(message) | RowBody::Returned(message) => Some(message),
             _ => None,
         }
     }
 
-    /// Whether whom it was for has ended without reading it.
+    /// Whether the owner it was written for has ended without reading it.
     pub fn is_passed_on(&self) -> bool {
         self.owner != self.to
     }
 }
 
-/// What became of a row.
+/// The state of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowFate {
     /// It is unread.
     Pending,
-    /// It was acknowledged by itself.
+    /// It was acknowledged without an append.
     Acked,
     /// It was acknowledged by the commit that appended it to a history.
     Appended,
-    /// It was deleted unread with what it tells of.
+    /// It was deleted unread, together with the task it reports.
     Deleted,
     /// It was unread when its session was removed.
     Removed,
@@ -152,10 +150,10 @@ impl StoreModel {
         self.order.iter().filter_map(|id| self.tasks.get(id)).filter(|known| known.task.is_live())
     }
 
-    /// Whether anything is left for another process: a task that lives, or a
-    /// session that is being removed.
+    /// Whether work is left for another process: a live task, or a session that is being
+    /// removed.
     pub fn is_unfinished(&self) -> bool {
-        self.live().next().is_some() || self.sessions.values().any(Session::is_removing)
+        self.live().next().is_some() || self.sessions.values().any(SessionRecord::is_removing)
     }
 
     /// The live tasks below `root` that end with it.
@@ -183,7 +181,7 @@ impl StoreModel {
         Ok(())
     }
 
-    /// Notes the attempts that get further by a commit.
+    /// Records the attempts that make progress by a commit.
     fn note_further(&mut self, batch: &Batch) {
         for write in &batch.writes {
             let task = match write {

@@ -1,7 +1,7 @@
-//! The auditor: holds what was acknowledged, what the binary says and what the
-//! commands did against each other.
+//! The auditor: compares the acknowledged calls, the output of the binary and the effects of
+//! the commands.
 
-use crate::shell::ledger::{Found, LedgerState};
+use crate::shell::ledger::{BrokenPromise, LedgerState};
 use crate::shell::snapshot::Snapshot;
 use crate::violation::Checked;
 
@@ -13,8 +13,8 @@ pub mod operations;
 #[cfg(test)]
 mod tests;
 
-/// Everything that is wrong in a world at rest.
-pub fn audit(books: &LedgerState, world: &Snapshot) -> Vec<Found> {
+/// Returns every violation in a world at rest.
+pub fn audit(books: &LedgerState, world: &Snapshot) -> Vec<BrokenPromise> {
     let mut found = Findings::default();
     births::check(books, world, &mut found);
     ends::check(books, world, &mut found);
@@ -24,15 +24,15 @@ pub fn audit(books: &LedgerState, world: &Snapshot) -> Vec<Found> {
     found.0
 }
 
-/// What was found so far.
+/// The violations found so far.
 #[derive(Debug, Default)]
-pub struct Findings(pub Vec<Found>);
+pub struct Findings(pub Vec<BrokenPromise>);
 
 impl Findings {
-    /// Adds what a check of an errand says.
+    /// Adds the violation of a failed check of a command.
     pub fn take(&mut self, errand: Option<usize>, checked: Checked) {
         if let Err(violation) = checked {
-            self.0.push(Found { errand, violation });
+            self.0.push(BrokenPromise { errand, violation });
         }
     }
 }

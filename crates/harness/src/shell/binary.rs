@@ -16,14 +16,14 @@ use crate::shell::processes::{self, MARK};
 use crate::shell::trial_dir::TrialDir;
 use crate::violation::{Checked, Violation, ensure};
 
-/// How long a call may take before it counts as hanging. Nothing here takes
-/// seconds; only a report depends on it, no pass.
+/// The time after which a call counts as hanging. Calls take less than seconds; only a report
+/// depends on this limit, and no check.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// The exit codes that are documented for everything but an attached spawn.
+/// The documented exit codes of every call except an attached spawn.
 const DOCUMENTED: [i32; 9] = [0, 1, 2, 3, 4, 5, 6, 124, 125];
 
-/// The binary under test, and where it is to work.
+/// The binary under test and its working directory.
 #[derive(Debug)]
 pub struct Binary {
     program: PathBuf,
@@ -32,31 +32,31 @@ pub struct Binary {
     calls: Mutex<HashMap<u32, Instant>>,
 }
 
-/// What a call said.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct CommandResult {
-    /// What was called.
+    /// The command line.
     pub line: String,
-    /// When it began.
+    /// When the call began.
     pub began: Instant,
-    /// When it had ended.
+    /// When the call had ended.
     pub ended: Instant,
-    /// How it ended; nothing if by a signal.
+    /// The exit code; none after a signal.
     pub code: Option<i32>,
-    /// What it wrote to its standard output.
+    /// The standard output.
     pub out: Vec<u8>,
-    /// What it wrote to its standard error.
+    /// The standard error.
     pub err: Vec<u8>,
 }
 
-/// How an error is printed with `--json`.
+/// The form of an error with `--json`.
 #[derive(Debug, Deserialize)]
 struct PrintedError {
     error: WireError,
 }
 
 impl Binary {
-    /// The binary, put into the folder in which it is to work.
+    /// The binary, placed in the directory of a trial.
     pub fn new(program: &Path, folder: &TrialDir) -> Result<Self> {
         let own = folder.settle(program);
         let program = own.with_context(|| format!("{} cannot be used", program.display()))?;
@@ -68,17 +68,17 @@ impl Binary {
         })
     }
 
-    /// Where it is.
+    /// The path of the binary.
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// The data folder.
+    /// The data directory.
     pub fn data(&self) -> &Path {
         &self.data
     }
 
-    /// Calls it and waits until it has ended.
+    /// Calls the binary and waits until it has ended.
     pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<CommandResult> {
         let args: Vec<&str> = args.iter().map(AsRef::as_ref).collect();
         let mut command = Command::new(&self.program);
@@ -102,11 +102,11 @@ impl Binary {
         })
     }
 
-    /// Ends calls that hang, so that their callers can report it.
+    /// Ends calls that hang, so that their callers can report them.
     pub fn end_hanging(&self) {
         let calls = self.calls.lock();
         for (pid, began) in calls.iter() {
-            // It is this process's own child, and not reaped while it is here.
+            // The process is a child of this one, and is not reaped while it is in the list.
             if began.elapsed() > PATIENCE
                 && let Ok(pid) = i32::try_from(*pid)
             {
@@ -117,12 +117,12 @@ impl Binary {
 }
 
 impl CommandResult {
-    /// Whether it did what was asked.
+    /// Whether the call succeeded.
     pub fn is_done(&self) -> bool {
         self.code == Some(0)
     }
 
-    /// What it printed, as this.
+    /// The output, decoded as this type.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Violation> {
         serde_json::from_slice(&self.out).map_err(|error| {
             let detail = format!("{error}: {self}");
@@ -130,7 +130,7 @@ impl CommandResult {
         })
     }
 
-    /// What it said of its failure, in a line.
+    /// The error of the call, as one line.
     pub fn brief(&self) -> String {
         let verb = self.line.split(' ').take(2).collect::<Vec<_>>().join(" ");
         let told = String::from_utf8_lossy(&self.err);
@@ -138,7 +138,7 @@ impl CommandResult {
         format!("`offshoot {verb} …`: {error}")
     }
 
-    /// For what it was refused, if it was.
+    /// The error code, if the call was refused.
     pub fn fault(&self) -> Option<Code> {
         let told = [&self.err, &self.out];
         let told =
@@ -146,7 +146,7 @@ impl CommandResult {
         told.map(|told| told.error.code)
     }
 
-    /// No call ends in a way that is not documented, and none shows a panic.
+    /// Checks that the call ended in a documented way and without a panic.
     pub fn check(&self, own: Option<i32>) -> Checked {
         let code = self.code.unwrap_or(-1);
         ensure(

@@ -1,9 +1,8 @@
 //! One spawned command, and its expected effects.
 //!
-//! Every command writes into a file of its own what it really did: `b` when it
-//! begins, `r <line>` for each line it reads, `e` when it has come to its end.
-//! Only the command writes there, so the file shows what the binary
-//! cannot make up.
+//! Every command records its effects in a file of its own: `b` when it begins, `r <line>` for
+//! each line it reads, `e` when it has come to its end. Only the command writes there, so the
+//! file is evidence that the binary cannot forge.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -16,28 +15,28 @@ use crate::shell::lines::Lines;
 /// A spawned command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandTask {
-    /// Which, counted in the order in which they are drawn.
+    /// The number of the command, in the order of the draw.
     pub number: usize,
-    /// The name it is given.
+    /// The name of the command.
     pub name: Option<String>,
     /// The session that spawns it.
     pub session: String,
-    /// The errand that spawns it.
+    /// The command that spawns it.
     pub parent: Option<usize>,
-    /// What becomes of it if the daemon dies.
+    /// What happens to it when the daemon dies.
     pub restart: Restart,
-    /// How long it may run.
+    /// The time limit of its run.
     pub timeout: Option<Duration>,
-    /// How long it may take to stop.
+    /// The time limit of its stop.
     pub grace: Duration,
-    /// What it executes.
+    /// The program it executes.
     pub work: Work,
 }
 
-/// What an errand executes.
+/// The program of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// A program that is not there.
+    /// A program that does not exist.
     Missing,
     /// A shell script.
     Script(Script),
@@ -46,60 +45,59 @@ pub enum Work {
 /// A shell script: it writes, perhaps waits, writes again and ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// What it writes first.
-    pub before: Written,
-    /// What it waits for.
+    /// The first output.
+    pub before: ScriptOutput,
+    /// The event it waits for.
     pub hold: Hold,
-    /// What it writes then.
-    pub after: Written,
-    /// Whether it heeds TERM.
-    pub hearing: Hearing,
-    /// What it leaves behind.
+    /// The output after the wait.
+    pub after: ScriptOutput,
+    /// Whether it obeys TERM.
+    pub term: TermHandling,
+    /// The process it leaves behind.
     pub stray: Option<Stray>,
-    /// How it ends.
+    /// Its end.
     pub ending: Ending,
 }
 
-/// What a script writes, and where.
+/// The output of a script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct ScriptOutput {
     /// To standard output.
     pub out: Lines,
     /// To standard error.
     pub err: Lines,
 }
 
-/// What a script waits for.
+/// The event that a script waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Nothing.
+    /// None.
     Nothing,
     /// Its gate.
     Gate,
-    /// The end of its standard input, all lines of which it repeats.
+    /// The end of its standard input. The script repeats every line.
     Input,
 }
 
-/// Whether a script heeds TERM.
+/// Whether a script obeys TERM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hearing {
-    /// It does.
+pub enum TermHandling {
+    /// It ends on TERM.
     Heeds,
-    /// It does not.
+    /// It ignores TERM.
     Ignores,
 }
 
-/// A process that a script starts in a session of its own, and that never ends
-/// by itself.
+/// A process that a script starts in a session of its own, and that never ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stray {
     /// It holds the script's output open.
     Holding,
-    /// It has let go of it.
+    /// It has closed the script's output.
     Apart,
 }
 
-/// How a script ends if no driver ends it.
+/// The end of a script without a stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// With this code.
@@ -109,7 +107,7 @@ pub enum Ending {
 }
 
 impl CommandTask {
-    /// Where it writes what it did.
+    /// The file of its effects.
     pub fn effects(&self, work: &Path) -> PathBuf {
         work.join(format!("{}.e", self.number))
     }
@@ -119,7 +117,7 @@ impl CommandTask {
         work.join(format!("{}.g", self.number))
     }
 
-    /// Where its stray writes that it is still there.
+    /// The file in which its stray process reports itself.
     pub fn ticks(&self, work: &Path) -> PathBuf {
         work.join(format!("{}.t", self.number))
     }
@@ -138,7 +136,7 @@ impl CommandTask {
         }
     }
 
-    /// The errand of a command line.
+    /// The command of a command line.
     pub fn number_in(argv: &[String], work: &Path) -> Option<usize> {
         argv.iter().find_map(|arg| {
             let name = Path::new(arg).strip_prefix(work).ok()?.to_str()?;
@@ -146,7 +144,7 @@ impl CommandTask {
         })
     }
 
-    /// The script, if it is one.
+    /// The script, if the program is a script.
     pub fn script(&self) -> Option<&Script> {
         match &self.work {
             Work::Missing => None,
@@ -166,23 +164,23 @@ impl CommandTask {
 }
 
 impl Script {
-    /// A script that writes this and ends well.
-    pub fn writing(before: Written) -> Self {
+    /// A script that writes this and succeeds.
+    pub fn writing(before: ScriptOutput) -> Self {
         Self {
             before,
             hold: Hold::Nothing,
-            after: Written::default(),
-            hearing: Hearing::Heeds,
+            after: ScriptOutput::default(),
+            term: TermHandling::Heeds,
             stray: None,
             ending: Ending::Exit(0),
         }
     }
 
-    /// The script. `$1` is the file of its effects, `$2` its gate, `$3` the
-    /// file of its stray.
+    /// The text of the script. `$1` is the file of its effects, `$2` its gate, `$3` the file of
+    /// its stray process.
     fn text(&self) -> String {
         let mut text = String::new();
-        if self.hearing == Hearing::Ignores {
+        if self.term == TermHandling::Ignores {
             text.push_str("trap '' TERM; ");
         }
         text.push_str("echo b >>\"$1\"; ");
@@ -192,7 +190,7 @@ impl Script {
                 "setsid sh -c 'while :; do echo t >>\"$1\"; sleep 0.3; done' stray \"$3\" ",
             );
             text.push_str(match stray {
-                // It would remark there how it was ended.
+                // The shell would report there how the process was ended.
                 Stray::Holding => "2>/dev/null & ",
                 Stray::Apart => "</dev/null >/dev/null 2>&1 & ",
             });
@@ -204,7 +202,7 @@ impl Script {
         });
         self.after.write(&mut text);
         text.push_str("echo e >>\"$1\"; ");
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = match self.ending {
             Ending::Exit(code) => write!(text, "exit {code}"),
             Ending::Signal(signal) => write!(text, "kill -{signal} $$"),
@@ -212,7 +210,7 @@ impl Script {
         text
     }
 
-    /// What its standard output is once it has come to its end.
+    /// The standard output of a script that has come to its end.
     pub fn out(&self, read: &[String]) -> Vec<u8> {
         let mut out = Vec::new();
         self.before.out.write_to(&mut out);
@@ -224,7 +222,7 @@ impl Script {
         out
     }
 
-    /// What its standard error is once it has come to its end.
+    /// The standard error of a script that has come to its end.
     pub fn err(&self) -> Vec<u8> {
         let mut err = Vec::new();
         self.before.err.write_to(&mut err);
@@ -233,9 +231,9 @@ impl Script {
     }
 }
 
-impl Written {
+impl ScriptOutput {
     fn write(&self, text: &mut String) {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = match (self.out.bytes(), self.err.bytes()) {
             (0, 0) => Ok(()),
             (_, 0) => write!(text, "{}; ", self.out),
@@ -244,7 +242,7 @@ impl Written {
         };
     }
 
-    /// How many bytes it is.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         self.out.bytes() + self.err.bytes()
     }

@@ -1,4 +1,4 @@
-//! Errands by chance.
+//! Random commands.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use offshoot_client::wire::Restart;
 
 use crate::rng::Rng;
 use crate::shell::command_task::{
-    CommandTask, Ending, Hearing, Hold, Script, Stray, Work, Written,
+    CommandTask, Ending, Hold, Script, ScriptOutput, Stray, TermHandling, Work,
 };
 use crate::shell::lines::Lines;
 
-/// Where an errand is spawned.
+/// The parent of a new command.
 #[derive(Clone, Debug)]
 pub struct Spot {
-    /// From which session.
+    /// The session.
     pub session: String,
-    /// Below which errand.
+    /// The parent command.
     pub parent: Option<usize>,
 }
 
-/// An errand by chance.
+/// A random command.
 pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> CommandTask {
     let work = match rng.below(1_000) {
         0..=14 => Work::Missing,
@@ -46,23 +46,23 @@ pub fn errand(rng: &mut Rng, number: usize, spot: Spot) -> CommandTask {
     }
 }
 
-/// More than is kept, so that the middle is dropped.
+/// More than the log keeps, so that the middle is dropped.
 pub fn flood(rng: &mut Rng) -> Script {
     let count = rng.between(1_000_000, 2_200_000) as u64;
-    Script::writing(Written { out: Lines::new(rng.bits(), count), err: Lines::NONE })
+    Script::writing(ScriptOutput { out: Lines::new(rng.bits(), count), err: Lines::NONE })
 }
 
-/// Up to a few MiB, all of which is kept.
-fn much(rng: &mut Rng) -> Written {
+/// Up to a few MiB, all of which the log keeps.
+fn much(rng: &mut Rng) -> ScriptOutput {
     let out = Lines::new(rng.bits(), rng.between(1_000, 400_000) as u64);
     let err = Lines::new(rng.bits(), rng.between(0, 300_000) as u64);
-    Written { out, err }
+    ScriptOutput { out, err }
 }
 
-fn little(rng: &mut Rng) -> Written {
+fn little(rng: &mut Rng) -> ScriptOutput {
     let out = Lines::new(rng.bits(), rng.between(0, 40) as u64);
     let err = Lines::new(rng.bits(), rng.between(0, 10) as u64);
-    Written { out, err }
+    ScriptOutput { out, err }
 }
 
 fn held(rng: &mut Rng, hold: Hold) -> Script {
@@ -71,16 +71,16 @@ fn held(rng: &mut Rng, hold: Hold) -> Script {
 
 fn varied(rng: &mut Rng, script: Script) -> Script {
     let held = script.hold != Hold::Nothing;
-    let hearing = if held && rng.happens(150) { Hearing::Ignores } else { Hearing::Heeds };
+    let term = if held && rng.happens(150) { TermHandling::Ignores } else { TermHandling::Heeds };
     let stray =
         rng.happens(80).then(|| if rng.happens(500) { Stray::Holding } else { Stray::Apart });
     let ending = match rng.below(100) {
         0..=77 => Ending::Exit(0),
-        // None with another meaning for a waiting driver.
+        // No code with another meaning for an attached driver.
         78..=94 => Ending::Exit(rng.between(20, 99) as i32),
         95..=97 => Ending::Signal(9),
-        // Stands for any other; a script that ignores TERM would go on.
+        // This signal represents all others; a script that ignores TERM would go on.
         _ => Ending::Signal(6),
     };
-    Script { hearing, stray, ending, ..script }
+    Script { term, stray, ending, ..script }
 }

@@ -1,5 +1,5 @@
-//! A script at work: sends commands off, steers them and looks at them, all
-//! through the binary, in an order decided by chance.
+//! A driver: spawns commands, steers them and inspects them through the binary, in random
+//! order.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,26 +19,26 @@ mod looking;
 mod sending;
 mod steering;
 
-/// How many errands may be open at once before drivers rather let some end.
+/// The number of open commands from which drivers let some end first.
 const CROWD: usize = 40;
 
-/// How many daemons must die under one call before it may give up. It asks five
-/// times, and a blow can cost two of them: a connection that was kept, and one
-/// that is opened while the daemon ends.
+/// The number of daemons that must die during one call before it may fail. A call tries five
+/// times, and one kill can cost two tries: a kept connection, and one that is opened while the
+/// daemon ends.
 const BLOWS: usize = 3;
 
-/// What the drivers of a round share.
+/// The state that the drivers of a round share.
 #[derive(Debug)]
 pub struct Stage<'a> {
     /// The binary.
     pub binary: &'a Binary,
     /// The ledger of the round.
     pub ledger: &'a Ledger,
-    /// Where commands write what they did.
+    /// The directory in which commands record their effects.
     pub work: PathBuf,
     /// The sessions of the round.
     pub sessions: Vec<String>,
-    /// Whether the drivers are to stop.
+    /// Whether the drivers must stop.
     pub over: AtomicBool,
 }
 
@@ -51,20 +51,20 @@ pub struct Driver<'a> {
     sent: usize,
 }
 
-/// How a call is to be taken.
+/// The result of a call, after its check.
 #[derive(Debug)]
-enum Heard {
-    /// It was acknowledged.
+enum CallOutcome {
+    /// The call was acknowledged.
     Done,
-    /// It was refused, for a reason that it may be refused for.
+    /// The call was refused for a permitted reason.
     Refused,
-    /// The daemon was killed under it, or it is wrong and written down as
-    /// such.
+    /// The daemon was killed during the call, or the call broke a promise, which the ledger
+    /// records.
     Nothing,
 }
 
 impl Stage<'_> {
-    /// Calls the binary and writes down that it did.
+    /// Calls the binary and counts the call.
     pub fn call<A: AsRef<str>>(&self, args: &[A]) -> Result<CommandResult> {
         self.ledger.with(|books| books.begun += 1);
         self.binary.call(args)
@@ -75,7 +75,7 @@ impl Stage<'_> {
         !self.over.load(Ordering::Relaxed)
     }
 
-    /// Opens the gate of an errand.
+    /// Opens the gate of a command.
     pub fn open_gate(&self, entry: &Entry) -> Result<()> {
         let number = entry.errand.number;
         if entry.errand.waits() && !self.ledger.holds(number) {
@@ -85,7 +85,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// What a call printed, as this; a violation if it is not.
+    /// The output of a call, decoded as this type; a violation if it is not of this type.
     pub fn read<T: DeserializeOwned>(
         &self,
         said: &CommandResult,
@@ -102,7 +102,7 @@ impl Stage<'_> {
 }
 
 impl<'a> Driver<'a> {
-    /// A driver of this stage, whose choices are decided by `rng`.
+    /// A driver of this stage with choices from `rng`.
     pub fn new(stage: &'a Stage<'a>, rng: Rng, number: usize) -> Self {
         Self { stage, rng, number, sent: 0 }
     }
@@ -139,22 +139,27 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Takes what was said: checks its manners, and whether it may be so.
-    fn hear(&self, said: &CommandResult, errand: Option<usize>, may_refuse: &[Code]) -> Heard {
+    /// Checks the form of a result, and whether a refusal is permitted.
+    fn check_call(
+        &self,
+        said: &CommandResult,
+        errand: Option<usize>,
+        may_refuse: &[Code],
+    ) -> CallOutcome {
         if let Err(violation) = said.check(None) {
             self.stage.ledger.broken(errand, violation);
-            return Heard::Nothing;
+            return CallOutcome::Nothing;
         }
         if said.is_done() {
             self.stage.ledger.with(|books| books.acknowledged += 1);
-            return Heard::Done;
+            return CallOutcome::Done;
         }
         if let Some(code) = said.fault().filter(|code| may_refuse.contains(code)) {
             self.refused(said, &format!("{code:?}"));
-            return Heard::Refused;
+            return CallOutcome::Refused;
         }
         self.excuse(said, errand);
-        Heard::Nothing
+        CallOutcome::Nothing
     }
 
     fn refused(&self, said: &CommandResult, why: &str) {
@@ -163,8 +168,7 @@ impl<'a> Driver<'a> {
         self.stage.ledger.with(|books| *books.refused.entry(key).or_default() += 1);
     }
 
-    /// A call may fail if daemon after daemon was killed under it, and only
-    /// then.
+    /// Records a failed call. A call may fail only if enough daemons were killed during it.
     fn excuse(&self, said: &CommandResult, errand: Option<usize>) {
         let blows = self.stage.ledger.with(|books| {
             let blows = [KillMoment::Kill, KillMoment::Term]
@@ -182,7 +186,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// An open errand by chance; rarely one that has ended.
+    /// A random open command; rarely an ended one.
     fn some_errand(&mut self) -> Option<Entry> {
         let ended = self.rng.happens(150);
         let wanted = |entry: &Entry| entry.id().is_some() && (ended || entry.is_open());

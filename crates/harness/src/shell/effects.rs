@@ -1,28 +1,28 @@
-//! What a command really did, as it wrote it down itself.
+//! The effects of a command, as the command recorded them.
 
 use std::io;
 use std::path::Path;
 
-/// What a command did, attempt by attempt.
+/// The effects of a command, attempt by attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
-    /// Each time it began.
+    /// Each start of the command.
     pub attempts: Vec<Attempt>,
-    /// Lines that no command of ours writes, or that stand where they cannot.
+    /// Lines that no command writes, or that are in an impossible position.
     pub strange: Vec<String>,
 }
 
-/// What one attempt of a command did.
+/// The effects of one attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attempt {
     /// The lines it read.
     pub read: Vec<String>,
-    /// How often it came to its end.
+    /// The number of times it came to its end.
     pub ends: usize,
 }
 
 impl Effects {
-    /// Reads the file, which is not there if the command never began.
+    /// Reads the file, which does not exist if the command never began.
     pub fn read(path: &Path) -> io::Result<Self> {
         match std::fs::read_to_string(path) {
             Ok(text) => Ok(Self::parse(&text)),
@@ -46,12 +46,12 @@ impl Effects {
         effects
     }
 
-    /// How often it came to its end.
+    /// The number of times the command came to its end.
     pub fn ends(&self) -> usize {
         self.attempts.iter().map(|attempt| attempt.ends).sum()
     }
 
-    /// What its last attempt read.
+    /// The lines that the last attempt read.
     pub fn last_read(&self) -> &[String] {
         self.attempts.last().map_or(&[], |attempt| &attempt.read)
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attempts_are_told_apart() {
+    fn attempts_are_distinguished() {
         let effects = Effects::parse("b\nr one\nb\nr one\nr two\ne\n");
         assert_eq!(effects.attempts.len(), 2);
         assert_eq!(effects.last_read(), ["one", "two"]);

@@ -1,4 +1,4 @@
-//! What a command waits at, without looking again and again.
+//! A gate at which a command waits without polling.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,17 +6,17 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags};
 
-/// How many may pass: every attempt of a command takes one line.
+/// The number of passes: every attempt of a command takes one line.
 const ROOM: usize = 256;
 
-/// A gate that is open as long as this lives.
+/// A gate that is open as long as this value lives.
 #[derive(Debug)]
 pub struct PipeGate {
     // Written bytes stay readable while the pipe is open.
     _pipe: File,
 }
 
-/// Puts up a gate, closed.
+/// Creates a closed gate.
 pub fn put_up(path: &Path) -> io::Result<()> {
     rustix::fs::mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
     Ok(())
@@ -25,7 +25,7 @@ pub fn put_up(path: &Path) -> io::Result<()> {
 impl PipeGate {
     /// Opens a gate: every arrival passes.
     pub fn open(path: &Path) -> io::Result<Self> {
-        // Both ways, so that no process need wait behind it yet.
+        // Both ways, so that no reader has to be there yet.
         let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut pipe = File::from(rustix::fs::open(path, flags, Mode::empty())?);
         pipe.write_all(&[b'\n'; ROOM])?;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_wait_pass_once_it_is_open_and_those_who_come_later_too() {
+    fn early_and_late_arrivals_pass_an_open_gate() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("gate");
         put_up(&path).unwrap();

@@ -1,4 +1,4 @@
-//! The killer of the daemon, which strikes at random moments.
+//! The killer of the daemon, which kills at random moments.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use crate::shell::driver::{Driver, Stage};
 use crate::shell::ledger::{Kill, KillMoment, LedgerState};
 use crate::shell::processes;
 
-/// How long the killer waits for its moment at the most.
+/// The longest wait of the killer for its moment.
 const MOMENT: Duration = Duration::from_secs(2);
 
-/// How many daemons in a thousand are asked to end instead.
+/// The number of daemons in a thousand that are asked to end instead.
 const ORDERLY: u32 = 120;
 
-/// How often the killer looks for a daemon that is being started.
+/// The interval at which the killer looks for a starting daemon.
 const AGAIN: Duration = Duration::from_micros(500);
 
 /// A call that needs a daemon.
@@ -30,35 +30,35 @@ const LOOK: [&str; 3] = ["tasks", "ls", "--json"];
 pub struct Killer<'a> {
     stage: &'a Stage<'a>,
     rng: Rng,
-    /// Spawns the tasks that it wants to hit.
+    /// Spawns the tasks that the killer wants to hit.
     driver: Driver<'a>,
 }
 
-/// The moment at which a daemon is hit.
+/// The moment at which a daemon is killed.
 #[derive(Clone, Copy, Debug)]
 enum Moment {
-    /// After so many calls were acknowledged.
+    /// After this many acknowledged calls.
     Acknowledged(u64),
-    /// After a while.
+    /// After this time.
     While(Duration),
-    /// In the midst of a call.
+    /// During a call.
     Call(Duration),
     /// While a flood is written.
     Flood(Duration),
-    /// While it recovers from the blow before.
+    /// During the recovery from the kill before.
     Recovery(Duration),
-    /// Before it listens.
+    /// Before the daemon listens.
     Start(Duration),
 }
 
 impl<'a> Killer<'a> {
-    /// A killer whose choices are decided by `rng`.
+    /// A killer with choices from `rng`.
     pub fn new(stage: &'a Stage<'a>, mut rng: Rng) -> Self {
         let driver = Driver::new(stage, rng.fork(), usize::MAX);
         Self { stage, rng, driver }
     }
 
-    /// Kills so many, or stops as soon as a promise is seen to be broken.
+    /// Kills this many daemons, or stops at the first broken promise.
     pub fn run(mut self, kills: usize) -> Result<()> {
         let goes_on = |books: &mut LedgerState| {
             let killed =
@@ -117,17 +117,17 @@ impl<'a> Killer<'a> {
     }
 
     /// The daemon that listens, or last did.
-    fn told(&self) -> Result<Option<i32>> {
+    fn last_daemon(&self) -> Result<Option<i32>> {
         let whereabouts = DaemonDir::at(self.stage.binary.data())?.daemon_address();
         Ok(whereabouts.and_then(|whereabouts| i32::try_from(whereabouts.pid).ok()))
     }
 
-    /// Hits the daemon that listens; which, if one does.
+    /// Kills the daemon that listens. Returns its process id, if there is one.
     fn strike(&self, blow: KillMoment, moment: Moment) -> Result<Option<i32>> {
-        Ok(self.told()?.filter(|pid| self.hit(*pid, blow, moment)))
+        Ok(self.last_daemon()?.filter(|pid| self.hit(*pid, blow, moment)))
     }
 
-    /// Hits a process if it is a daemon of the binary under test.
+    /// Kills a process if it is a daemon of the binary under test.
     fn hit(&self, pid: i32, blow: KillMoment, moment: Moment) -> bool {
         if !processes::runs(pid, self.stage.binary.program()) {
             return false;
@@ -145,12 +145,12 @@ impl<'a> Killer<'a> {
         hit
     }
 
-    /// Hits the daemon that listens after this one, while it recovers.
+    /// Kills the next daemon that listens, during its recovery.
     fn hit_the_next(&self, last: i32, pause: Duration) -> Result<()> {
         thread::scope(|scope| {
             let call = scope.spawn(|| self.stage.call(&LOOK));
             loop {
-                match self.told()?.filter(|pid| *pid != last) {
+                match self.last_daemon()?.filter(|pid| *pid != last) {
                     Some(next) => {
                         thread::sleep(pause);
                         self.hit(next, KillMoment::Kill, Moment::Recovery(pause));
@@ -163,8 +163,8 @@ impl<'a> Killer<'a> {
         })
     }
 
-    /// Hits a daemon that is started after this one, before it listens. It may
-    /// be one that loses the race for the folder.
+    /// Kills a daemon that starts after this one, before it listens. That daemon may be one
+    /// that loses the race for the directory.
     fn hit_a_start(&self, last: i32, pause: Duration) -> Result<()> {
         let program = self.stage.binary.program();
         thread::scope(|scope| {

@@ -1,5 +1,5 @@
-//! What was asked for and what was acknowledged, in the memory of the one
-//! process that is not killed.
+//! The ledger: the requested and the acknowledged operations, in the memory of the one process
+//! that is not killed.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::shell::command_task::CommandTask;
 use crate::shell::gate::PipeGate;
 use crate::violation::{Checked, Violation};
 
-/// What drivers and the killer write down.
+/// The records of the drivers and the killer.
 #[derive(Debug, Default)]
 pub struct Ledger {
     books: Mutex<LedgerState>,
@@ -23,116 +23,116 @@ pub struct Ledger {
     gates: Mutex<HashMap<usize, PipeGate>>,
 }
 
-/// What is written down.
+/// The contents of the ledger.
 #[derive(Clone, Debug, Default)]
 pub struct LedgerState {
-    /// Every errand, by its number less the first one's.
+    /// Every command, by its number less the first one's.
     pub entries: Vec<Entry>,
-    /// The number of the first errand.
+    /// The number of the first command.
     pub first: usize,
-    /// Every blow to a daemon.
+    /// Every kill of a daemon.
     pub strikes: Vec<Kill>,
-    /// Whole sessions that were stopped.
+    /// Stops of whole sessions.
     pub sessions_stopped: Vec<(String, Ask)>,
-    /// Calls that were begun.
+    /// The number of calls begun.
     pub begun: u64,
-    /// Calls that were acknowledged.
+    /// The number of calls acknowledged.
     pub acknowledged: u64,
-    /// Calls that were refused, as they had to be, by what for.
+    /// The permitted refusals, by their reason.
     pub refused: BTreeMap<String, u64>,
-    /// Calls that came to nothing because the daemon was killed under them.
+    /// Calls that failed because the daemon was killed during them.
     pub cut: Vec<String>,
-    /// What was seen to be wrong on the way.
-    pub broken: Vec<Found>,
+    /// The violations seen so far.
+    pub broken: Vec<BrokenPromise>,
 }
 
-/// A blow to a daemon.
+/// A kill of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// When it had not fallen yet.
+    /// A time before the kill.
     pub from: Instant,
-    /// When it had.
+    /// A time after the kill.
     pub to: Instant,
-    /// How.
+    /// The kind of kill.
     pub blow: KillMoment,
-    /// At which moment, in a word.
+    /// The moment of the kill, as one word.
     pub moment: &'static str,
-    /// What the clock said.
+    /// The wall clock at the kill.
     pub clock: Timestamp,
 }
 
-/// How a daemon is ended.
+/// The way in which a daemon is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KillMoment {
-    /// It cannot do anything about it.
+    /// With KILL, which it cannot handle.
     Kill,
-    /// It is asked to end in good order.
+    /// With TERM, for an orderly end.
     Term,
 }
 
-/// Something that was asked for.
+/// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// When the call was begun.
     pub begun: Instant,
-    /// When it was acknowledged.
+    /// When the call was acknowledged.
     pub acknowledged: Option<Instant>,
 }
 
-/// A broken promise, and whose.
+/// A broken promise and its command.
 #[derive(Clone, Debug)]
-pub struct Found {
-    /// The errand it is about.
+pub struct BrokenPromise {
+    /// The command it is about.
     pub errand: Option<usize>,
     /// The promise.
     pub violation: Violation,
 }
 
-/// One errand.
+/// One command.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The spawned command.
     pub errand: CommandTask,
-    /// When.
+    /// When it was drawn.
     pub begun: Instant,
-    /// What was acknowledged of it.
+    /// The acknowledgement of the spawn.
     pub spawned: SpawnResult,
-    /// Its ends as they were told: one, if promises are kept.
+    /// The reported ends of its task: one, if promises are kept.
     pub ends: Vec<End>,
-    /// When it was first told that it had ended.
+    /// When the end was first reported.
     pub ended: Option<Instant>,
     /// Requests to stop it.
     pub stops: Vec<Ask>,
     /// Lines sent to it.
-    pub messages: Vec<Message>,
+    pub messages: Vec<LedgerMessage>,
     /// Requests to close its input.
     pub eofs: Vec<Ask>,
-    /// What happened, for people.
+    /// The history of the command, for people.
     pub history: Vec<(Instant, String)>,
 }
 
-/// What was acknowledged of a spawn.
+/// The acknowledgement of a spawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SpawnResult {
-    /// Nothing.
+    /// The spawn was not acknowledged.
     Unknown,
-    /// The task, by its id.
+    /// The task was spawned in the background.
     Detached {
-        /// Its id.
+        /// The id of the task.
         id: String,
-        /// When.
+        /// When it was acknowledged.
         at: Instant,
     },
-    /// Its end, by the exit code of the call that stayed with it.
+    /// The attached call reported the end of the task.
     Attached {
         /// The exit code.
         code: i32,
-        /// Whether all was shown that the command wrote.
+        /// Whether the call showed the whole output of the command.
         whole: Checked,
     },
 }
 
-/// How a task ended, as far as it can never change.
+/// The final facts about a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     /// The id.
@@ -141,21 +141,21 @@ pub struct End {
     pub state: State,
     /// The outcome.
     pub outcome: Option<Outcome>,
-    /// When.
+    /// When the task ended.
     pub at: Option<String>,
-    /// After how many attempts.
+    /// The number of attempts.
     pub attempts: u32,
 }
 
-/// A line that was sent.
+/// A line for the input of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct LedgerMessage {
     /// The line.
     pub text: String,
-    /// Which driver sent it: one waits for an acknowledgement before it sends
-    /// the next.
+    /// The number of the driver that sent it. A driver waits for an acknowledgement before it
+    /// sends the next line.
     pub by: usize,
-    /// When, and whether it was acknowledged.
+    /// When it was sent, and when it was acknowledged.
     pub ask: Ask,
 }
 
@@ -173,14 +173,14 @@ impl End {
 }
 
 impl Ask {
-    /// A call that was made, and acknowledged if it says so.
+    /// A request made by this call, acknowledged if the call succeeded.
     pub fn of(said: &CommandResult) -> Self {
         Self { begun: said.began, acknowledged: said.is_done().then_some(said.ended) }
     }
 }
 
 impl Entry {
-    /// Its id, if it was told.
+    /// The id of the task, if it is known.
     pub fn id(&self) -> Option<&str> {
         match &self.spawned {
             SpawnResult::Detached { id, .. } => Some(id),
@@ -188,12 +188,12 @@ impl Entry {
         }
     }
 
-    /// Whether its end is not known.
+    /// Whether the end of the task is still unknown.
     pub fn is_open(&self) -> bool {
         self.ends.is_empty() && self.spawned != SpawnResult::Unknown
     }
 
-    /// Writes down how it ended, if that is news.
+    /// Records an end, unless it is known.
     pub fn saw(&mut self, end: End) {
         if !self.ends.contains(&end) {
             let outcome = serde_json::to_string(&end.outcome).unwrap_or_default();
@@ -205,24 +205,24 @@ impl Entry {
 }
 
 impl LedgerState {
-    /// Everything that was written down of an errand.
+    /// The entry of a command.
     pub fn entry(&self, number: usize) -> Option<&Entry> {
         self.entries.get(number.checked_sub(self.first)?)
     }
 
-    /// The same, to write.
+    /// The entry of a command, to change.
     pub fn entry_mut(&mut self, number: usize) -> Option<&mut Entry> {
         self.entries.get_mut(number.checked_sub(self.first)?)
     }
 
-    /// The errand and those above it, lowest first.
+    /// The command and its ancestors, lowest first.
     pub fn line(&self, number: usize) -> impl Iterator<Item = &Entry> {
         let above = |entry: &&Entry| entry.errand.parent.and_then(|above| self.entry(above));
         std::iter::successors(self.entry(number), above)
     }
 
-    /// Whether a stop that was acknowledged covers this errand: of itself, of
-    /// one above it or of its session, asked for after it was acknowledged.
+    /// Whether an acknowledged stop covers this command: a stop of itself, of an ancestor or of
+    /// its session, requested after its spawn was acknowledged.
     pub fn must_end(&self, number: usize) -> bool {
         let Some(Entry { spawned: SpawnResult::Detached { at, .. }, errand, .. }) =
             self.entry(number)
@@ -237,19 +237,18 @@ impl LedgerState {
                 .any(|(session, ask)| *session == errand.session && covers(ask))
     }
 
-    /// Whether a blow fell between two moments.
+    /// Whether a kill of this kind happened between two moments.
     pub fn struck(&self, from: Instant, to: Instant, blow: KillMoment) -> bool {
         self.strikes_between(from, to, blow) > 0
     }
 
-    /// How many daemons were killed before the clock said this, and after that
-    /// moment.
+    /// The number of daemons killed after `from` and before this time of the wall clock.
     pub fn kills_until(&self, from: Instant, clock: Timestamp) -> usize {
         let kills = self.strikes.iter().filter(|strike| strike.blow == KillMoment::Kill);
         kills.filter(|strike| from <= strike.to && strike.clock <= clock).count()
     }
 
-    /// How many blows fell between two moments.
+    /// The number of kills of this kind between two moments.
     pub fn strikes_between(&self, from: Instant, to: Instant, blow: KillMoment) -> usize {
         let within = |strike: &&Kill| strike.blow == blow && from <= strike.to && strike.from <= to;
         self.strikes.iter().filter(within).count()
@@ -257,7 +256,7 @@ impl LedgerState {
 }
 
 impl Ledger {
-    /// An empty ledger; its first errand gets this number.
+    /// An empty ledger. Its first command gets this number.
     pub fn new(first: usize) -> Self {
         Self {
             books: Mutex::new(LedgerState { first, ..LedgerState::default() }),
@@ -265,14 +264,14 @@ impl Ledger {
         }
     }
 
-    /// Reads or writes.
+    /// Reads or changes the contents.
     pub fn with<T>(&self, work: impl FnOnce(&mut LedgerState) -> T) -> T {
         let done = work(&mut self.books.lock());
         self.changed.notify_all();
         done
     }
 
-    /// Waits until the books say so, or a moment has passed; whether they do.
+    /// Waits until the condition holds or `most` has passed. Returns whether it holds.
     pub fn wait(&self, most: Duration, until: impl Fn(&LedgerState) -> bool) -> bool {
         let mut books = self.books.lock();
         let by = Instant::now() + most;
@@ -284,7 +283,7 @@ impl Ledger {
         true
     }
 
-    /// Enters an errand, whose number is the next one.
+    /// Enters a command under the next number.
     pub fn enter(&self, draw: impl FnOnce(usize) -> CommandTask) -> CommandTask {
         self.with(|books| {
             let errand = draw(books.first + books.entries.len());
@@ -304,7 +303,7 @@ impl Ledger {
         })
     }
 
-    /// Writes into the entry of an errand.
+    /// Changes the entry of a command.
     pub fn note(&self, number: usize, write: impl FnOnce(&mut Entry)) {
         self.with(|books| {
             if let Some(entry) = books.entry_mut(number) {
@@ -313,12 +312,12 @@ impl Ledger {
         });
     }
 
-    /// Writes down that a promise is broken.
+    /// Records a broken promise.
     pub fn broken(&self, errand: Option<usize>, violation: Violation) {
-        self.with(|books| books.broken.push(Found { errand, violation }));
+        self.with(|books| books.broken.push(BrokenPromise { errand, violation }));
     }
 
-    /// One of the errands of which this holds, by chance.
+    /// A random entry that meets the condition.
     pub fn pick(&self, rng: &mut Rng, of: impl Fn(&Entry) -> bool) -> Option<Entry> {
         let books = self.books.lock();
         let found: Vec<&Entry> = books.entries.iter().filter(|entry| of(entry)).collect();
@@ -336,7 +335,7 @@ impl Ledger {
         self.gates.lock().contains_key(&number)
     }
 
-    /// What was written down; the gates close.
+    /// Returns the contents and closes the gates.
     pub fn close(self) -> LedgerState {
         self.books.into_inner()
     }

@@ -1,34 +1,34 @@
-//! The output of a command, as it was read back, held to what it must be.
+//! The recorded output of a command, and its checks.
 
 use crate::shell::command_task::Script;
 use crate::shell::effects::Effects;
 use crate::violation::{Checked, Violation, ensure};
 
-/// How many of the first and of the last bytes are kept, at least.
+/// The minimum number of bytes that the log keeps at each end.
 pub const KEPT: usize = 4 << 20;
 
-/// What was read back of a command's output.
+/// The recorded output of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedOutput {
-    /// What stands before a gap, or everything.
+    /// The bytes before a gap, or all bytes.
     pub head: Streams,
-    /// How many bytes are said to be missing, and what follows.
+    /// The reported number of missing bytes, and the bytes after them.
     pub gap: Option<(u64, Streams)>,
 }
 
 /// Bytes of the two streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Streams {
-    /// Of standard output.
+    /// The standard output.
     pub out: Vec<u8>,
-    /// Of standard error.
+    /// The standard error.
     pub err: Vec<u8>,
 }
 
 const PROMISE: &str = "the log of a command that ran to its end is whole";
 
 impl RecordedOutput {
-    /// Where what is read next goes.
+    /// The part to which the next bytes belong.
     pub fn last(&mut self) -> &mut Streams {
         match &mut self.gap {
             Some((_, tail)) => tail,
@@ -36,20 +36,20 @@ impl RecordedOutput {
         }
     }
 
-    /// Notes that so many bytes are missing here. What stands between two gaps
-    /// counts as missing, too: there must be one only.
+    /// Records a gap of this many bytes. The bytes between two gaps count as missing, too:
+    /// there must be only one gap.
     pub fn misses(&mut self, bytes: u64) {
         let before = self.gap.take().map_or(0, |(missing, tail)| missing + tail.bytes());
         self.gap = Some((before + bytes, Streams::default()));
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub fn bytes(&self) -> u64 {
         let tail = self.gap.as_ref().map_or(0, |(_, tail)| tail.bytes());
         self.head.bytes() + tail
     }
 
-    /// Holds it to what a script must have written that ran to its end.
+    /// Compares the output with that of a script that ran to its end.
     pub fn check(&self, script: &Script, effects: &Effects) -> Checked {
         let out = script.out(effects.last_read());
         let err = script.err();
@@ -65,12 +65,12 @@ impl RecordedOutput {
         }
     }
 
-    /// Earlier attempts may have been cut anywhere; the last one stands behind
-    /// them, whole as far as it is kept.
+    /// Checks the output of the last attempt. Earlier attempts may be cut anywhere; the last
+    /// one follows them, whole as far as the log keeps it.
     fn check_last_attempt(&self, out: &[u8], err: &[u8]) -> Checked {
         let last = self.gap.as_ref().map_or(&self.head, |(_, tail)| tail);
         let kept = |expected: &[u8]| match self.gap {
-            // Both streams share what is kept, so less of each may be.
+            // Both streams share the limit, so the log may keep less of each.
             Some(_) if err.len() > KEPT / 4 => 0,
             Some(_) => expected.len().min(KEPT / 4),
             None => expected.len(),
@@ -105,13 +105,13 @@ impl RecordedOutput {
 }
 
 impl Streams {
-    /// How many bytes they are.
+    /// The number of bytes.
     pub fn bytes(&self) -> u64 {
         (self.out.len() + self.err.len()) as u64
     }
 }
 
-/// Passes if both are the same; else says where they part.
+/// Passes if both are equal; otherwise reports the first difference.
 pub fn same(what: &str, found: &[u8], expected: &[u8]) -> Checked {
     if found == expected {
         return Ok(());
@@ -136,7 +136,7 @@ pub fn same(what: &str, found: &[u8], expected: &[u8]) -> Checked {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shell::command_task::{Hold, Written};
+    use crate::shell::command_task::{Hold, ScriptOutput};
     use crate::shell::effects::Attempt;
     use crate::shell::lines::Lines;
 
@@ -146,7 +146,7 @@ mod tests {
     }
 
     fn reader() -> Script {
-        let before = Written { out: Lines::new(3, 5), err: Lines::new(9, 2) };
+        let before = ScriptOutput { out: Lines::new(3, 5), err: Lines::new(9, 2) };
         Script { hold: Hold::Input, ..Script::writing(before) }
     }
 
@@ -157,7 +157,7 @@ mod tests {
 
     fn flood() -> (Script, RecordedOutput) {
         let lines = Lines::new(1, 1_200_000);
-        let script = Script::writing(Written { out: lines, err: Lines::NONE });
+        let script = Script::writing(ScriptOutput { out: lines, err: Lines::NONE });
         let out = script.out(&[]);
         let (head, rest) = out.split_at(5 << 20);
         let (gap, tail) = rest.split_at(rest.len() - (4 << 20));

@@ -1,4 +1,4 @@
-//! The processes of this machine, as far as they are this harness's concern.
+//! The processes of this machine that concern the harness.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,25 +7,24 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal};
 
-/// The variable by which a task's processes are known.
+/// The environment variable that identifies the processes of a task.
 pub const MARK: &str = "OFFSHOOT_TASK";
 
-/// A process, as it was at one moment.
+/// A process at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// The process id.
     pub pid: i32,
-    /// What it is, for people.
+    /// A description for people.
     pub line: String,
-    /// The task whose mark it carries.
+    /// The task whose mark the process carries.
     pub mark: Option<String>,
-    /// Whether its command line names the folder that was looked for.
+    /// Whether its command line names the directory.
     pub ours: bool,
 }
 
-/// All processes that carry a mark, or whose command line names something in
-/// `folder`. This one and those that have ended and are not reaped are left
-/// out.
+/// All processes that carry a mark, or whose command line names something in `folder`. The list
+/// leaves out this process and processes that have ended and are not reaped.
 pub fn concerning(folder: &Path) -> io::Result<Vec<Process>> {
     let ours = std::process::id().to_string();
     let mut found = Vec::new();
@@ -59,9 +58,9 @@ fn mark_in(environment: &[u8]) -> Option<String> {
     })
 }
 
-/// The processes of this program that lead a session of their own and have no
-/// terminal: its daemons, ready or not. What a daemon starts is not among
-/// them, even before it has become another program.
+/// The processes of this program that lead a session of their own and have no terminal: its
+/// daemons, ready or not. The children of a daemon are left out, even before they execute
+/// another program.
 pub fn daemons(program: &Path) -> io::Result<Vec<i32>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {
@@ -80,7 +79,7 @@ pub fn runs(pid: i32, program: &Path) -> bool {
     std::fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| without_note(exe) == program)
 }
 
-/// The path without what the system appends once the file is gone.
+/// The path without the suffix that the system appends once the file is gone.
 fn without_note(exe: PathBuf) -> PathBuf {
     let bytes = exe.into_os_string().into_vec();
     let path = bytes.strip_suffix(b" (deleted)").unwrap_or(&bytes).to_vec();
@@ -89,12 +88,12 @@ fn without_note(exe: PathBuf) -> PathBuf {
 
 fn session_of(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything; the last bracket closes it.
+    // The name may contain any character; the last bracket closes it.
     let (_, rest) = stat.rsplit_once(')')?;
     rest.split_whitespace().nth(3)?.parse().ok()
 }
 
-/// Sends a signal; whether the process existed.
+/// Sends a signal. Returns whether the process existed.
 pub fn signal(pid: i32, signal: Signal) -> bool {
     Pid::from_raw(pid).is_some_and(|pid| rustix::process::kill_process(pid, signal).is_ok())
 }
@@ -118,7 +117,7 @@ mod tests {
             shell.env_remove(MARK).current_dir(folder.path()).stdout(Stdio::piped());
             shell.envs(mark.map(|mark| (MARK, mark)));
             let mut child = shell.spawn().unwrap();
-            // Until then it may not have become the shell yet.
+            // Until then the process may not have executed the shell yet.
             child.stdout.as_mut().unwrap().read_exact(&mut [0; 3]).unwrap();
             child
         };

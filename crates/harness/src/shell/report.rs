@@ -1,4 +1,4 @@
-//! What many kills came to, and what is told of a broken promise.
+//! The report of many kills and of the broken promises.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
@@ -8,93 +8,92 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 
 use crate::rng::Rng;
-use crate::shell::ledger::{Found, KillMoment, LedgerState};
+use crate::shell::ledger::{BrokenPromise, KillMoment, LedgerState};
 use crate::shell::snapshot::Snapshot;
 use crate::shell::trial::Trial;
 
-/// After how many kills a folder is brought to its end and a new one begun.
+/// The number of kills after which a directory is ended and a new one begun.
 const KILLS_PER_FOLDER: u64 = 100;
 
-/// After how many kills everything is brought to rest and audited.
+/// The number of kills after which the round comes to rest for an audit.
 const KILLS_PER_ROUND: u64 = 10;
 
-/// How many broken promises are told in full.
+/// The number of broken promises that are reported in full.
 const TOLD: usize = 6;
 
-/// How many of the last lines of the daemon's log are told.
+/// The number of last lines of the daemon's log in a report.
 const LINES: usize = 40;
 
-/// What many kills came to.
+/// The result of many kills.
 #[derive(Debug, Default)]
 pub struct KillReport {
     /// Daemons that were killed.
     pub kills: u64,
-    /// At which moments daemons were hit.
+    /// The number of kills by moment.
     pub moments: BTreeMap<&'static str, u64>,
     /// Daemons that were asked to end.
     pub terms: u64,
-    /// Folders in which all that took place.
+    /// Data directories.
     pub folders: u64,
-    /// Times at which everything was brought to rest and audited.
+    /// Audits at rest.
     pub audits: u64,
     /// Calls that were acknowledged.
     pub acknowledged: u64,
-    /// Calls that were refused, as they had to be, by what for.
+    /// The permitted refusals, by their reason.
     pub refused: BTreeMap<String, u64>,
-    /// Calls that came to nothing because the daemon was killed under them.
+    /// Calls that failed because the daemon was killed during them.
     pub cut: Vec<String>,
-    /// Tasks by how they ended.
+    /// Tasks by outcome.
     pub ends: BTreeMap<&'static str, u64>,
     /// Attempts beyond the first.
     pub restarts: u64,
-    /// Bytes of output that were read back and checked.
+    /// Bytes of output that were read and checked.
     pub log_bytes: u64,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// What is broken, and the folder in which it shows.
+    /// The broken promises, and the directory that shows them.
     pub broken: Option<(FailureReport, PathBuf)>,
 }
 
-/// FailureReport promises, and all that explains them.
+/// The broken promises with their explanation.
 #[derive(Debug)]
 pub struct FailureReport {
     text: String,
 }
 
-/// Kills `kills` daemons of `program` and audits what they leave. Stops at the
-/// first broken promise.
+/// Kills `kills` daemons of `program` and audits the result. Stops at the first broken promise.
 pub fn kill_many(program: &Path, kills: u64, seed: u64) -> Result<KillReport> {
     let began = Instant::now();
-    let mut toll = KillReport::default();
+    let mut report = KillReport::default();
     let mut rng = Rng::new(seed);
-    while toll.kills < kills && toll.broken.is_none() {
-        let mut life = Trial::begin(program, rng.fork())?;
-        toll.folders += 1;
-        let until = kills.min(toll.kills + KILLS_PER_FOLDER);
-        let mut lived = Ok(None);
-        while toll.kills < until && matches!(lived, Ok(None)) {
-            let kills = KILLS_PER_ROUND.min(until - toll.kills);
-            lived = life.round(usize::try_from(kills)?, &mut toll);
-            toll.audits += 1;
+    while report.kills < kills && report.broken.is_none() {
+        let mut trial = Trial::begin(program, rng.fork())?;
+        report.folders += 1;
+        let until = kills.min(report.kills + KILLS_PER_FOLDER);
+        let mut broken = Ok(None);
+        while report.kills < until && matches!(broken, Ok(None)) {
+            let kills = KILLS_PER_ROUND.min(until - report.kills);
+            broken = trial.round(usize::try_from(kills)?, &mut report);
+            report.audits += 1;
         }
-        if matches!(lived, Ok(None)) {
-            lived = life.end();
+        if matches!(broken, Ok(None)) {
+            broken = trial.end();
         }
-        match lived {
+        match broken {
             Ok(None) => {}
-            Ok(Some(broken)) => toll.broken = Some((broken, life.keep())),
+            Ok(Some(broken)) => report.broken = Some((broken, trial.keep())),
             Err(error) => {
-                let kept = life.keep();
+                let kept = trial.keep();
                 return Err(error.context(format!("the folder is kept in {}", kept.display())));
             }
         }
     }
-    toll.took = began.elapsed();
-    Ok(toll)
+    report.took = began.elapsed();
+    Ok(report)
 }
 
 impl KillReport {
-    /// Counts a round.
+    /// Adds the counters of a round.
     pub fn count(&mut self, books: &LedgerState, world: &Snapshot) {
         let blows = |blow| books.strikes.iter().filter(|strike| strike.blow == blow).count();
         self.kills += blows(KillMoment::Kill) as u64;
@@ -134,12 +133,17 @@ fn counts<W: fmt::Display>(of: &BTreeMap<W, u64>) -> String {
 }
 
 impl FailureReport {
-    /// What was found, with the history and record of each errand and the end
-    /// of the daemon's log.
-    pub fn new(found: Vec<Found>, books: &LedgerState, world: &Snapshot, log: &[u8]) -> Self {
+    /// The violations, with the history and record of each command and the last lines of the
+    /// daemon's log.
+    pub fn new(
+        found: Vec<BrokenPromise>,
+        books: &LedgerState,
+        world: &Snapshot,
+        log: &[u8],
+    ) -> Self {
         let mut text = String::new();
         for found in found.iter().take(TOLD) {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "a promise is broken: {}", found.violation);
             if let Some(number) = found.errand {
                 let _ = write!(text, "{}", history(number, books, world));
@@ -164,7 +168,7 @@ impl fmt::Display for FailureReport {
     }
 }
 
-/// All that is known of an errand.
+/// The full description of a command.
 fn history(number: usize, books: &LedgerState, world: &Snapshot) -> String {
     let Some(entry) = books.entry(number) else { return String::new() };
     let mut text = format!("  {:?}\n", entry.errand);
@@ -180,7 +184,7 @@ fn history(number: usize, books: &LedgerState, world: &Snapshot) -> String {
     told.sort_by_key(|(at, _)| *at);
     for (at, what) in told {
         let since = at.saturating_duration_since(entry.begun).as_secs_f64();
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "  {since:>8.3} s  {what}");
     }
     for task in world.of(number) {

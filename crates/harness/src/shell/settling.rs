@@ -1,4 +1,4 @@
-//! Bringing a round to rest: whatever may end is let end, and waited for.
+//! Brings a round to rest: lets the commands end and waits for them.
 
 use anyhow::Result;
 use offshoot_client::wire::{Task, Tasks};
@@ -9,12 +9,12 @@ use crate::shell::ledger::Entry;
 use crate::shell::snapshot::list;
 use crate::violation::Violation;
 
-/// How long what was let end may take. Nothing takes seconds; only a report
-/// depends on it, no pass.
+/// The time limit for commands that may end. They take less than seconds; only a report depends
+/// on this limit, and no check.
 const PATIENCE: &str = "90s";
 
-/// Lets every running command end, and waits for all. What was
-/// stopped must end by itself: its gate stays shut.
+/// Lets every running command end, and waits for all. A stopped command must end by itself: its
+/// gate stays closed.
 pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
     loop {
         let mut live = Vec::new();
@@ -58,7 +58,7 @@ pub fn come_to_rest(stage: &Stage<'_>) -> Result<()> {
     }
 }
 
-/// Which errand a task is.
+/// The command of a task.
 fn number_of(stage: &Stage<'_>, task: &Task) -> Option<usize> {
     let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
     CommandTask::number_in(argv, &stage.work)
@@ -67,7 +67,7 @@ fn number_of(stage: &Stage<'_>, task: &Task) -> Option<usize> {
 fn let_end(stage: &Stage<'_>, entry: &Entry, id: &str) -> Result<()> {
     stage.open_gate(entry)?;
     if entry.errand.reads() {
-        // An attempt before may have taken the end of input that was sent.
+        // An earlier attempt may have taken the end of input.
         stage.close_input(entry.errand.number, id, |_| ())?;
     }
     Ok(())

@@ -1,5 +1,4 @@
-//! What is there when everything has come to rest: what the binary says, and
-//! what the commands did.
+//! The state of a world at rest: the records of the binary and the effects of the commands.
 
 use anyhow::{Context, Result};
 use hashbrown::HashMap;
@@ -15,20 +14,18 @@ use crate::shell::effects::Effects;
 use crate::shell::output::RecordedOutput;
 use crate::shell::processes::{self, Process};
 
-/// What is there.
+/// The state at rest.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
-    /// Every task of the round, by which errand it is.
+    /// Every task of the round, by its command.
     pub tasks: Vec<(Option<usize>, Task)>,
-    /// What each errand did.
+    /// The effects of each command.
     pub effects: HashMap<usize, Effects>,
-    /// The processes that belong to some task, or that are ours by their
-    /// command line.
+    /// The processes that belong to a task, or whose command line names the directory.
     pub processes: Vec<Process>,
 }
 
-/// The output of a command, and the same bytes in the order in which they
-/// came.
+/// The output of a command: by stream, and in the order in which the bytes arrived.
 #[derive(Clone, Debug, Default)]
 pub struct TaskLog {
     /// Stream by stream.
@@ -38,7 +35,7 @@ pub struct TaskLog {
 }
 
 impl Snapshot {
-    /// Looks at everything.
+    /// Collects the state.
     pub fn look(stage: &Stage<'_>) -> Result<Self> {
         let mut tasks = Vec::new();
         for session in &stage.sessions {
@@ -59,13 +56,13 @@ impl Snapshot {
         Ok(Self { tasks, effects, processes: processes::concerning(&stage.work)? })
     }
 
-    /// The tasks of an errand: one, if promises are kept.
+    /// The tasks of a command: one, if promises are kept.
     pub fn of(&self, number: usize) -> impl Iterator<Item = &Task> {
         self.tasks.iter().filter(move |(of, _)| *of == Some(number)).map(|(_, task)| task)
     }
 }
 
-/// All tasks of a session; `which` says whether finished ones, too.
+/// All tasks of a session. `which` selects whether finished ones are included.
 pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
     let mut tasks = Vec::new();
     let mut cursor: Option<String> = None;
@@ -78,7 +75,7 @@ pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
             args.extend(["--cursor", cursor]);
         }
         let said = binary.call(&args)?;
-        // Nothing was ever spawned from it.
+        // No task was ever spawned from the session.
         if said.code == Some(5) {
             return Ok(tasks);
         }
@@ -92,8 +89,7 @@ pub fn list(binary: &Binary, session: &str, which: &str) -> Result<Vec<Task>> {
     }
 }
 
-/// Reads what is kept of a command's output, as a program does that is not
-/// content with what is printed: there, both streams come as one.
+/// Reads the log of a command's output as a program does: the printed form mixes both streams.
 pub fn read_log(binary: &Binary, id: &str) -> Result<TaskLog> {
     let executor = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     executor.block_on(async {

@@ -1,4 +1,4 @@
-//! One data folder, from its first daemon to its last.
+//! One data directory, from its first daemon to its last.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use crate::shell::binary::Binary;
 use crate::shell::bystander::Bystander;
 use crate::shell::driver::{Driver, Stage};
 use crate::shell::killer::Killer;
-use crate::shell::ledger::{End, Found, Ledger, LedgerState};
+use crate::shell::ledger::{BrokenPromise, End, Ledger, LedgerState};
 use crate::shell::output::same;
 use crate::shell::processes;
 use crate::shell::report::{FailureReport, KillReport};
@@ -26,16 +26,16 @@ use crate::shell::snapshot::{Snapshot, list, read_log};
 use crate::shell::trial_dir::TrialDir;
 use crate::violation::{Violation, ensure as hold};
 
-/// How many scripts are at work.
+/// The number of concurrent drivers.
 const DRIVERS: usize = 3;
 
-/// How often it is looked whether a call hangs.
+/// The interval at which hanging calls are looked for.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// The mark of an unknown task.
 const FOREIGN: &str = "019b0000-0000-7000-8000-000000000000";
 
-/// One data folder and what lives in it.
+/// One data directory and its processes.
 #[derive(Debug)]
 pub struct Trial {
     folder: TrialDir,
@@ -44,12 +44,12 @@ pub struct Trial {
     rounds: usize,
     errands: usize,
     stranger: Bystander,
-    /// Every end that was told, by its session and id.
+    /// Every reported end, by its session and id.
     ends: HashMap<String, HashMap<String, End>>,
 }
 
 impl Trial {
-    /// A new folder, with no daemon yet.
+    /// A new directory without a daemon.
     pub fn begin(program: &Path, rng: Rng) -> Result<Self> {
         let folder = TrialDir::new().context("no folder for the data")?;
         let binary = Binary::new(program, &folder)?;
@@ -57,8 +57,12 @@ impl Trial {
         Ok(Self { folder, binary, rng, rounds: 0, errands: 0, stranger, ends: HashMap::new() })
     }
 
-    /// Kills so many daemons, brings everything to rest and audits it.
-    pub fn round(&mut self, kills: usize, toll: &mut KillReport) -> Result<Option<FailureReport>> {
+    /// Kills this many daemons, brings everything to rest and audits it.
+    pub fn round(
+        &mut self,
+        kills: usize,
+        report: &mut KillReport,
+    ) -> Result<Option<FailureReport>> {
         self.rounds += 1;
         let ledger = Ledger::new(self.errands);
         let stage = Stage {
@@ -76,7 +80,7 @@ impl Trial {
         let books = ledger.with(|books| books.clone());
         found.0.extend(books.broken.iter().cloned());
         found.0.extend(audit(&books, &world));
-        check_logs(&stage, &world, &mut found, toll)?;
+        check_logs(&stage, &world, &mut found, report)?;
         let untouched = self.stranger.is_untouched();
         found.take(None, hold(untouched, "a stranger is left alone", || "it is gone".into()));
         self.errands += books.entries.len();
@@ -85,12 +89,12 @@ impl Trial {
                 self.ends.entry(task.session.clone()).or_default().insert(task.id.clone(), end);
             }
         }
-        toll.count(&books, &world);
+        report.count(&books, &world);
         Ok(self.broken(found.0, &books, &world))
     }
 
-    /// Ends the daemon in good order, looks for what is left, and has a last
-    /// one tell again how everything ended.
+    /// Ends the daemon in order, looks for remaining processes, and has a last daemon report
+    /// every end again.
     pub fn end(&mut self) -> Result<Option<FailureReport>> {
         let mut found = Findings::default();
         let before = sizes(&self.folder.work())?;
@@ -123,7 +127,7 @@ impl Trial {
         Ok(self.broken(found.0, &LedgerState::default(), &Snapshot::default()))
     }
 
-    /// Stops the daemon; nothing of it is left.
+    /// Stops the daemon and checks that none of its processes remains.
     fn stop(&self, found: &mut Findings) -> Result<()> {
         let place = DaemonDir::at(self.binary.data())?;
         let socket = place.daemon_address().map(|whereabouts| whereabouts.socket);
@@ -147,10 +151,10 @@ impl Trial {
         Ok(())
     }
 
-    /// What is broken, with all that explains it.
+    /// The violations with their explanation.
     fn broken(
         &self,
-        found: Vec<Found>,
+        found: Vec<BrokenPromise>,
         books: &LedgerState,
         world: &Snapshot,
     ) -> Option<FailureReport> {
@@ -199,12 +203,12 @@ fn play(stage: &Stage<'_>, rng: &mut Rng, kills: usize) -> Result<()> {
     })
 }
 
-/// Holds the output of every command that ran to its end to what it wrote.
+/// Compares the output of every command that ran to its end with its script.
 fn check_logs(
     stage: &Stage<'_>,
     world: &Snapshot,
     found: &mut Findings,
-    toll: &mut KillReport,
+    report: &mut KillReport,
 ) -> Result<()> {
     for (number, task) in &world.tasks {
         let errand = number.and_then(|number| {
@@ -217,9 +221,9 @@ fn check_logs(
             continue;
         }
         let log = read_log(stage.binary, &task.id)?;
-        toll.log_bytes += log.output.bytes();
+        report.log_bytes += log.output.bytes();
         found.take(*number, log.output.check(script, effects));
-        // What is printed is the same.
+        // The printed output is the same.
         if errand.number % 3 == 0 {
             let said = stage.call(&["tasks", "tail", &task.id])?;
             ensure!(said.is_done(), "a log cannot be printed: {said}");

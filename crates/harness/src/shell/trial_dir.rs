@@ -1,4 +1,4 @@
-//! The folders in which a life takes place.
+//! The directories of a trial.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-/// The folders of one life, below one that is deleted with it.
+/// The directories of one trial, below one that is deleted with it.
 #[derive(Debug)]
 pub struct TrialDir {
     root: TempDir,
 }
 
 impl TrialDir {
-    /// New folders. The path is short, for the daemon's socket is below it.
+    /// Creates the directories. The path is short, because the daemon's socket is below it.
     pub fn new() -> io::Result<Self> {
         let root = tempfile::Builder::new().prefix("oc").tempdir_in("/tmp")?;
         let folder = Self { root };
@@ -24,28 +24,28 @@ impl TrialDir {
         Ok(folder)
     }
 
-    /// All of it.
+    /// The parent of all of them.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// The data folder.
+    /// The data directory.
     pub fn data(&self) -> PathBuf {
         self.root().join("data")
     }
 
-    /// Where the daemon's socket is.
+    /// The directory of the daemon's socket.
     pub fn runtime(&self) -> PathBuf {
         self.root().join("run")
     }
 
-    /// Where the commands write what they did.
+    /// The directory in which commands record their effects.
     pub fn work(&self) -> PathBuf {
         self.root().join("w")
     }
 
-    /// Puts the program here under a path of its own, so that its processes
-    /// are told from those of any other life.
+    /// Puts the program here under a path of its own, so that its processes differ from those
+    /// of every other trial.
     pub fn settle(&self, program: &Path) -> io::Result<PathBuf> {
         let own = self.root().join("bin/offshoot");
         if std::fs::hard_link(program, &own).is_err() {
@@ -54,7 +54,7 @@ impl TrialDir {
         Ok(own)
     }
 
-    /// Keeps it for inspection.
+    /// Keeps the directories for inspection.
     pub fn keep(self) -> PathBuf {
         self.root.keep()
     }

@@ -68,8 +68,8 @@ pub async fn perform(
     let worker = world.disk.worker();
     let epoch = world.model(|model| model.entered(cx.id(), script.tag, worker));
     let mut attempt = Attempt { world, cx, epoch, tag: script.tag, children: Vec::new() };
-    for (at, deed) in script.deeds.iter().enumerate() {
-        match attempt.act(at, deed).await {
+    for (at, step) in script.steps.iter().enumerate() {
+        match attempt.act(at, step).await {
             Ok(()) => {}
             Err(Error::Cancelled) if attempt.cx.is_cancelled() => {
                 attempt.returns(BodyEnd::Cancelled);
@@ -79,7 +79,7 @@ pub async fn perform(
                 attempt.returns(BodyEnd::Error);
                 return Err(error.into());
             }
-            // A store that fails now and then is no reason to give up.
+            // An occasional failure of the store does not end the body.
             Err(error) => attempt.world.model(|model| model.refused("a deed", &error)),
         }
     }
@@ -99,15 +99,15 @@ impl Attempt {
         self.world.model(|model| model.returning(self.id(), self.epoch, returned));
     }
 
-    async fn act(&mut self, at: usize, deed: &ScriptStep) -> Result<(), Error> {
-        let done = self.deed(at, deed).await;
+    async fn act(&mut self, at: usize, step: &ScriptStep) -> Result<(), Error> {
+        let done = self.take(at, step).await;
         self.does(BodyActivity::Working);
         done
     }
 
-    async fn deed(&mut self, at: usize, deed: &ScriptStep) -> Result<(), Error> {
+    async fn take(&mut self, at: usize, step: &ScriptStep) -> Result<(), Error> {
         let world = self.world.clone();
-        match deed {
+        match step {
             ScriptStep::Pause(times) => world.sim.pause(usize::from(*times)).await,
             ScriptStep::Nap(span) => world.sim.sleep(millis(*span)).await,
             ScriptStep::Sleep(span) => self.sleep(at, millis(*span)).await?,
@@ -122,7 +122,7 @@ impl Attempt {
                 self.children.extend(spawned);
             }
             ScriptStep::Wait(patience) | ScriptStep::WaitAny(patience) => {
-                let any = matches!(deed, ScriptStep::WaitAny(_));
+                let any = matches!(step, ScriptStep::WaitAny(_));
                 let tasks = self.children.iter().map(TaskRef::id).collect();
                 self.does(BodyActivity::Waiting { tasks, any });
                 let wait = self.cx.wait(&self.children);
@@ -178,7 +178,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Waits for something worth a turn, and reads it.
+    /// Waits for an event that is worth a turn, and reads it.
     async fn idle(&self) -> Result<(), Error> {
         let (world, owner) = (&self.world, Owner::Task(self.id()));
         self.does(BodyActivity::Idling(owner));
@@ -186,8 +186,8 @@ impl Attempt {
         self.does(BodyActivity::Working);
         world.model(|model| {
             model.acknowledged("a reason to wake", |model| {
-                // A report is a reason that leaves no trace; a row may have been
-                // read by another attempt, or be past its retention.
+                // A report is a reason that leaves no trace; a row may have been read by
+                // another attempt, or be past its retention.
                 let mut others = model.shadow.tasks.values().map(|known| &known.task);
                 let unsure = others
                     .any(|task| task.owner() == owner && task.spec.wake == Wake::OnActivity)

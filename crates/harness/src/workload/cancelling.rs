@@ -1,4 +1,4 @@
-//! Asking tasks to stop, at every level.
+//! Cancels of tasks, at every level.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -21,8 +21,8 @@ pub async fn cancel(world: &WorkerContext, task: &TaskRef) -> Result<(), Error> 
     Ok(())
 }
 
-/// Cancels many tasks of a session at once. What it must reach is checked at
-/// the commit that says it has.
+/// Cancels several tasks of a session at once. The commit that reports the end of the sweep
+/// checks the tasks it must reach.
 pub async fn sweep(world: &WorkerContext, session: &Session) -> Result<(), Error> {
     let which = world.draw(|rng| rng.below(5));
     let sweep = match which {

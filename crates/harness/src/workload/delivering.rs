@@ -1,5 +1,4 @@
-//! The delivery of results into a session's history: the path that matters
-//! most.
+//! The delivery of results into a session's history: the path that matters most.
 
 use std::sync::Arc;
 
@@ -12,14 +11,14 @@ use crate::task_script::ReadMode;
 use crate::worker_context::WorkerContext;
 use crate::workload::reading;
 
-/// Whether a reader sleeps until something is worth a turn.
+/// Whether a reader sleeps until an event is worth a turn.
 enum Idles {
     Yes,
     No,
 }
 
-/// Appends every delivery to the session's history, until the process
-/// ends or the session is removed.
+/// Appends every delivery to the session's history, until the process ends or the session is
+/// removed.
 pub async fn deliver(world: Arc<WorkerContext>, session: Session, actor: usize) {
     let id = session.id();
     world.listen((id, SessionListener::Reader), append(&world, session, actor)).await;

@@ -1,4 +1,4 @@
-//! ReadMode a session's log as it grows.
+//! A reader that follows a session's log.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use offshoot_runtime::{Environment, Error, Session};
 use crate::model::SessionListener;
 use crate::worker_context::WorkerContext;
 
-/// Reads the log from where the last reader stopped, until the process ends or
-/// the session is removed.
+/// Reads the log from the end of the last reader, until the process ends or the session is
+/// removed.
 pub async fn follow(world: Arc<WorkerContext>, session: Session) {
     let id = session.id();
     world.listen((id, SessionListener::Follower), read(&world, session)).await;

@@ -31,11 +31,11 @@ struct Host {
     receipts: Vec<Receipt>,
 }
 
-/// Does so many things at random.
-pub async fn run(world: Arc<WorkerContext>, at: HostContext, actor: usize, deeds: usize) {
+/// Does this many random things.
+pub async fn run(world: Arc<WorkerContext>, at: HostContext, actor: usize, actions: usize) {
     let HostContext { session, number } = at;
     let mut host = Host { world: world.clone(), session, number, actor, receipts: Vec::new() };
-    for _ in 0..deeds {
+    for _ in 0..actions {
         world.does(actor, Some(BodyActivity::Working));
         match host.act().await {
             Ok(()) => {}
@@ -112,15 +112,15 @@ impl Host {
         Ok(())
     }
 
-    /// Goes on in the session that has taken the place of its own, if another host
-    /// has opened one; else what it does is refused.
+    /// Moves to the session that has replaced this one, if another host has opened it;
+    /// otherwise the runtime refuses the host's calls.
     fn move_on(&mut self) {
         if let Some(session) = self.world.session(self.number) {
             self.session = session;
         }
     }
 
-    /// Removes the session and, mostly, opens another one of its name.
+    /// Removes the session and usually opens another one of its name.
     async fn remove(&mut self) -> Result<(), Error> {
         let world = self.world.clone();
         let removal = removing::remove(&world, &self.session).await?;

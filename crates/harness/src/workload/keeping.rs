@@ -1,4 +1,4 @@
-//! Having old things deleted.
+//! The deletion of old tasks.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use offshoot_store::Store;
 use crate::scenario::RetentionPolicy;
 use crate::worker_context::WorkerContext;
 
-/// Has some of what is past its retention deleted, as if so much time had
-/// passed: the runtime looks once in a minute, and much happens meanwhile.
+/// Deletes some of the tasks past their retention, as if the time had passed: the runtime looks
+/// once in a minute, and the simulation does much meanwhile.
 pub async fn expire(world: &WorkerContext) -> Result<(), Error> {
     if world.model(|model| model.keeping == RetentionPolicy::Everything) {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Looking in, which must never change anything.
+//! Inspection, which must never change anything.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use offshoot_runtime::{Error, Session, TaskRef};
 use crate::violation::ensure;
 use crate::worker_context::WorkerContext;
 
-/// How many tasks of an earlier process are looked up again.
+/// The number of tasks of an earlier process that are looked up again.
 const RECALLED: usize = 6;
 
-/// Finds tasks that an earlier process left unfinished, so that actors wait
-/// for them, write to them and cancel them while they are recovered.
+/// Finds tasks that an earlier process left unfinished, so that actors wait for them, write to
+/// them and cancel them during their recovery.
 pub async fn recall(world: Arc<WorkerContext>, session: Session) {
     let left: Vec<_> = world.model(|model| {
         let of_session = model.shadow.live().map(|known| &known.task);
@@ -28,7 +28,7 @@ pub async fn recall(world: Arc<WorkerContext>, session: Session) {
     }
 }
 
-/// Reads a record, why it waits and the end of its history.
+/// Reads a record, the reason of its wait and the end of its history.
 pub async fn inspect(world: &WorkerContext, task: &TaskRef) -> Result<(), Error> {
     let record = task.record().await?;
     world.model(|model| {

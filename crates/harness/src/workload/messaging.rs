@@ -11,8 +11,8 @@ use crate::task_script::ScriptMessage;
 use crate::violation::{Checked, ensure};
 use crate::worker_context::WorkerContext;
 
-/// Sends a message, perhaps twice under one key; its receipt. The sender is
-/// the parent of the task, or the session: each has its own keys.
+/// Sends a message, perhaps twice under one key, and returns its receipt. The sender is the
+/// parent of the task, or the session: each has its own keys.
 pub async fn send(
     world: &WorkerContext,
     session: &Session,
@@ -46,8 +46,8 @@ pub async fn send(
     Ok(Some(first))
 }
 
-/// Sends what a letter says, and holds the runtime to its answer. `from` is the
-/// sender, where it is known.
+/// Sends the message of a letter, and checks the answer of the runtime. `from` is the sender,
+/// where it is known.
 pub async fn post(
     world: &WorkerContext,
     sending: SendRequest,
@@ -73,8 +73,7 @@ pub async fn post(
     posted
 }
 
-/// Sends a message to all tasks of an owner: each gets it, or the result says why
-/// not.
+/// Sends a message to all tasks of an owner: each receives it, or the result gives the reason.
 pub async fn tell_all(
     world: &WorkerContext,
     sending: SendRequest,
@@ -111,13 +110,13 @@ fn check_refused(model: &RuntimeModel, refused: &RefusedRecipient) -> Checked {
     let truthful = match refused.error {
         Error::TakesNoMessages(_) => !reads,
         Error::Ended { .. } => task.is_some_and(|task| !task.is_live()),
-        // That it was so is checked at the commit that was refused.
+        // The commit that was refused checks the reason.
         _ => true,
     };
     ensure(truthful, "S5.4 a refusal is truthful", || format!("{refused:?} of {task:?}"))
 }
 
-/// Asks how far a message has come.
+/// Asks for the state of a message.
 pub async fn ask_receipt(
     world: &WorkerContext,
     session: &Session,

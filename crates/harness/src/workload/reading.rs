@@ -1,4 +1,4 @@
-//! ReadMode an inbox, and saying so.
+//! Reads of an inbox, and their acknowledgement.
 
 use offshoot_core::{Block, Owner};
 use offshoot_runtime::{AppendRequest, Error, InboxRows};
@@ -7,7 +7,7 @@ use crate::task_script::ReadMode;
 use crate::worker_context::WorkerContext;
 use crate::worker_context::notice;
 
-/// Does with the rows what the reader wants, and holds the runtime to it.
+/// Handles the rows as the reader wants, and checks the answer of the runtime.
 pub async fn settle(
     world: &WorkerContext,
     rows: &InboxRows,

@@ -1,5 +1,5 @@
-//! A kind whose tasks are executed somewhere else: what became of them is
-//! known there, even after a crash here.
+//! A kind whose tasks are executed elsewhere: their outcome is known there, even after a crash
+//! here.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::task_script::TaskScript;
 use crate::worker_context::WorkerContext;
 use crate::workload::body;
 
-/// What executes tasks somewhere else.
+/// The backend that executes tasks elsewhere.
 #[derive(Debug)]
 pub struct RemoteBackend(pub Arc<WorkerContext>);
 

@@ -1,4 +1,4 @@
-//! Removing a session, and opening another of its name.
+//! The removal of a session, and the opening of another one of its name.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use offshoot_runtime::{Environment, Error, Session};
 use crate::violation::ensure;
 use crate::worker_context::{WorkerContext, fickle};
 
-/// How often a host tries to remove a session with live tasks.
+/// The number of times a host tries to remove a session with live tasks.
 const TRIES: usize = 4;
 
-/// What is known of a removal.
+/// The known state of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// It was acknowledged.
     Done,
-    /// Nothing.
+    /// It is unknown.
     Unknown,
 }
 
-/// Removes a session. If something lives in it, it may cancel that first.
+/// Removes a session. It may first cancel the live tasks.
 pub async fn remove(world: &WorkerContext, session: &Session) -> Result<Removal, Error> {
     let patient = world.draw(|rng| rng.happens(700));
     for _ in 0..TRIES {
@@ -57,7 +57,7 @@ async fn try_remove(world: &WorkerContext, session: &Session) -> Result<Removal,
     Ok(Removal::Done)
 }
 
-/// Opens a session in the place of `old`, which is gone if its removal is done.
+/// Opens a session in place of `old`, which is gone if its removal is done.
 pub async fn reopen(
     world: &WorkerContext,
     number: usize,

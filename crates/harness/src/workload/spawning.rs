@@ -1,4 +1,4 @@
-//! Sending tasks off.
+//! Spawns of tasks.
 
 use std::sync::Arc;
 
@@ -23,8 +23,8 @@ pub async fn spawn_in(
     }
 }
 
-/// Completes a spawn as the plan says and checks the acknowledgement.
-/// `None` if the spawn was dropped half-way.
+/// Completes a spawn as the plan says and checks the acknowledgement. `None` if the spawn was
+/// dropped half-way.
 pub async fn spawn<B: TaskBody>(
     world: &Arc<WorkerContext>,
     mut spawn: SpawnBuilder<B>,

@@ -1,4 +1,4 @@
-//! Waiting, and giving up waiting.
+//! Waits, and waits that are given up.
 
 use offshoot_runtime::{Environment, Error, WaitMany};
 
@@ -6,7 +6,7 @@ use crate::task_script::WaitLimit;
 use crate::violation::ensure;
 use crate::worker_context::{WorkerContext, fickle, millis};
 
-/// Waits so patiently, and holds the runtime to what the wait tells.
+/// Waits with this patience, and checks the result of the wait.
 pub async fn wait(world: &WorkerContext, wait: WaitMany, patience: WaitLimit) -> Result<(), Error> {
     let began = world.sim.monotonic();
     let (waited, limit) = match patience {

@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::panic;
 use crate::settle::BodyEnd;
 
-/// How many records one batch of a cascade changes.
+/// The number of records that one batch of a cascade changes.
 pub(super) const BATCH: usize = 256;
 
 /// A live task that a cancel request has reached.

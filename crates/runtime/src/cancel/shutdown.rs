@@ -90,7 +90,7 @@ async fn cancel_bodies(engine: &Arc<Engine>, bodies: &[Arc<LiveTask>], cancel: &
     }
 }
 
-/// How many bodies are in this process.
+/// The number of bodies in this process.
 fn body_count(engine: &Engine) -> usize {
     engine.all_live_tasks().iter().filter(|live| live.epoch() > 0).count()
 }

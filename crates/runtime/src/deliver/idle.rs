@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::removal;
 use crate::suspend::suspend;
 
-/// How many rows are read at a time.
+/// The number of rows read at a time.
 const PAGE: usize = 256;
 
 /// Resolves once a session has a reason to wake up.

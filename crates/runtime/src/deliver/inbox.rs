@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Message, Owner, RowBody, RowId, Task, TaskId, WaitingOn};
+use offshoot_core::{InboxMessage, Owner, RowBody, RowId, Task, TaskId, WaitingOn};
 use offshoot_store::{Ack, Batch, Fence, PendingRow, RowRef, Strictness, Write};
 
 use crate::engine::Engine;
@@ -52,7 +52,7 @@ impl<'a> InboxRow<'a> {
     }
 
     /// The message, if the row carries one.
-    pub fn message(&self) -> Option<&'a Message> {
+    pub fn message(&self) -> Option<&'a InboxMessage> {
         match &self.0.row.body {
             RowBody::Message(message) => Some(message),
             _ => None,

@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Capabilities, DeliveryMode, Message, MessageId, MessageState, Name, Owner, Receipt, Task,
+    Capabilities, DeliveryMode, InboxMessage, MessageId, MessageState, Name, Owner, Receipt, Task,
     TaskId, TooLarge,
 };
 use offshoot_store::{Batch, CommitError, Conflict, TaskQuery, TaskScope, Write};
@@ -177,9 +177,9 @@ impl SendRequest {
         }
     }
 
-    fn message(&self) -> Arc<Message> {
+    fn message(&self) -> Arc<InboxMessage> {
         let at = self.engine.now();
-        Arc::new(Message {
+        Arc::new(InboxMessage {
             id: MessageId::mint(at, self.engine.world.random()),
             from: self.viewer.caller,
             text: self.text.clone(),
@@ -258,7 +258,7 @@ impl SendRequest {
     async fn offer(
         &self,
         task: TaskId,
-        message: Arc<Message>,
+        message: Arc<InboxMessage>,
         hearing: InputStatus,
     ) -> Result<Receipt, CommitError> {
         let room = match hearing {

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Message, Recovery, Task};
+use offshoot_core::{Capabilities, InboxMessage, Recovery, Task};
 
 use super::body::BodyResult;
 use super::handle::Context;
 use crate::environment::BoxFuture;
 
-/// What executes a kind of task. One is registered for each kind before the
+/// The executor of a kind of task. One is registered for each kind before the
 /// runtime opens.
 pub trait Backend: Send + Sync + fmt::Debug + 'static {
     /// The capabilities of tasks of this kind. A spawn that needs more is refused.
@@ -24,7 +24,7 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
         None
     }
 
-    /// What happens to a task of this kind whose worker dies.
+    /// The recovery of a task of this kind after its worker dies.
     fn recovery(&self) -> Recovery;
 
     /// Executes one attempt. If the body does not stop in time, its future is
@@ -57,13 +57,13 @@ pub trait Backend: Send + Sync + fmt::Debug + 'static {
 
     /// Called when a message was queued for a task. Bodies that read their inbox
     /// need nothing.
-    fn deliver(&self, _task: &Task, _message: &Message) {}
+    fn deliver(&self, _task: &Task, _message: &InboxMessage) {}
 
     /// Called when a task that executes here was cancelled. Bodies that watch their
     /// token need nothing.
     fn cancel(&self, _task: &Task) {}
 
-    /// What this process lacks to execute a task of an earlier process, as a
+    /// The missing requirement for a task of an earlier process, as a
     /// description: for example a key, because keys are not stored.
     ///
     /// The task stays queued until it is [`ready`](Self::ready), and `why` returns
@@ -130,7 +130,7 @@ pub enum ClearReason {
     Released,
 }
 
-/// What a backend found out about a task that was executing when the runtime died.
+/// The finding of a backend about a task that was executing when the runtime died.
 #[derive(Debug)]
 pub enum ReconcileResult {
     /// Nothing. The kind's recovery policy decides.

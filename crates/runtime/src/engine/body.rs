@@ -67,7 +67,7 @@ fn is_cancelled(error: &(dyn StdError + 'static)) -> bool {
 /// The result of a body.
 pub type BodyResult = Result<Payload, BodyError>;
 
-/// What executes one attempt of a task. It is made at the spawn and consumed at
+/// The executor of one attempt of a task. It is made at the spawn and consumed at
 /// the start.
 pub trait TaskBody: Send + 'static {
     /// The execution.

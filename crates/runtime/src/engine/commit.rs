@@ -12,7 +12,7 @@ use super::live_task::LiveTask;
 use super::{Engine, MAX_DECISIONS};
 use crate::error::Error;
 
-/// Who is notified of a commit.
+/// The recipients of a commit's notifications.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum NotifyTarget {
     /// The watchers of the task.

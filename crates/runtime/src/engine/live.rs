@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Owner, Session as SessionRecord, SessionId, Spec, Task, TaskId, Wake};
+use offshoot_core::{Owner, SessionId, SessionRecord, Spec, Task, TaskId, Wake};
 
 use super::Engine;
 use super::live_session::LiveSession;

@@ -58,7 +58,7 @@ impl LiveSession {
     }
 }
 
-/// How many stems have a counter of their own. A session that uses more starts
+/// The number of stems with a counter of their own. A session that uses more starts
 /// all counters again, above every number used so far.
 const STEMS: usize = 1_024;
 

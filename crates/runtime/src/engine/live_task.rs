@@ -71,7 +71,7 @@ pub(crate) struct LiveTask {
     flags: AtomicU16,
 }
 
-/// What the watchers of a task see.
+/// The view that the watchers of a task have.
 #[derive(Debug, Default)]
 struct WatchState {
     /// Notified whenever the record changes.

@@ -31,7 +31,7 @@ pub(crate) struct RareState {
 /// The waits of a body that are in progress.
 #[derive(Debug, Default)]
 pub(crate) struct OpenWaits {
-    /// What they wait on, oldest first.
+    /// The events they wait on, oldest first.
     pub(crate) on: Vec<WaitingOn>,
     /// How many waits have begun so far. A body that queues for a slot sees by
     /// it that it has begun another wait.

@@ -87,7 +87,7 @@ impl Slots {
         drop_quietly(on_grant);
     }
 
-    /// How many tasks of the same owner queue before this one.
+    /// The number of tasks of the same owner that queue before this one.
     pub(crate) fn position(&self, task: TaskId, seat: SlotKey) -> Option<usize> {
         self.0.as_ref()?.lock().admission.position(task, seat)
     }

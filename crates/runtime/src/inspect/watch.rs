@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::removal;
 use crate::wait::TaskWatcher;
 
-/// How many events are read at a time.
+/// The number of events read at a time.
 const PAGE: usize = 256;
 
 /// A watch on one task: the current record, then the latest after each change.

@@ -216,7 +216,7 @@ async fn why_waiting(engine: &Engine, task: &Task, on: WaitingOn) -> Result<WhyR
     })
 }
 
-/// How many tasks queue before one whose wait is over and that needs a slot.
+/// The number of tasks that queue before one whose wait is over and that needs a slot.
 fn queue_position(engine: &Engine, task: &Task) -> Option<usize> {
     let queues = !task.is_held();
     queues.then(|| engine.slots.position(task.id(), seat(&task.spec))).flatten()

@@ -25,7 +25,7 @@ pub(super) struct EndInputs {
     recipient: Owner,
 }
 
-/// What follows from an end once it is durable.
+/// The consequences of a durable end.
 pub(super) struct EndPlan {
     id: TaskId,
     /// The last record of the task, unless it waits for its children.

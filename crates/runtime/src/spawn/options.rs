@@ -1,10 +1,10 @@
-//! What the caller of a spawn set, and the spec that follows from it.
+//! The options of a spawn, and the spec that follows from them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    BoxedDefault, Capabilities, Lineage, Message, Name, NameError, Naming, Payload, Recovery,
+    BoxedDefault, Capabilities, InboxMessage, Lineage, Name, NameError, Naming, Payload, Recovery,
     SessionId, Sizes, SpawnOrigin, Spec, Stamp, Terms, Tie, TooLarge, Visibility, Wake,
 };
 
@@ -29,7 +29,7 @@ pub(crate) struct SpawnOptions {
     pub(crate) terms: BoxedDefault<Terms>,
     pub(crate) origin: BoxedDefault<SpawnOrigin>,
     /// A message that is committed together with the task.
-    pub(crate) first_message: Option<Arc<Message>>,
+    pub(crate) first_message: Option<Arc<InboxMessage>>,
     /// The handle to try before a numbered one.
     pub(crate) preferred: Option<Name>,
 }
@@ -110,7 +110,7 @@ impl SpawnOptions {
         mut self,
         engine: &Engine,
         at: Stamp,
-    ) -> Result<(Spec, SpawnSource, Option<Arc<Message>>), Error> {
+    ) -> Result<(Spec, SpawnSource, Option<Arc<InboxMessage>>), Error> {
         engine.check_accepting()?;
         self.source.resolve_ambient(self.tie);
         if let SpawnParent::Under(parent) = &self.source.parent {

@@ -14,7 +14,7 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Cap, CapReached, Cursor, Message, Naming, Owner, Payload, Row, Spec, Stamp, Task, spawn,
+    Cap, CapReached, Cursor, InboxMessage, Naming, Owner, Payload, Row, Spec, Stamp, Task, spawn,
 };
 use offshoot_store::{
     Batch, CommitError, CommitFuture, Conflict, Counter, CounterChange, SpawnWrite, StoreError,
@@ -46,7 +46,7 @@ pub(super) struct PendingSpawn {
     live: Arc<LiveTask>,
     slot: Option<Slot>,
     viewer: Viewer,
-    first_message: Option<Arc<Message>>,
+    first_message: Option<Arc<InboxMessage>>,
 }
 
 /// The progress of a spawn after its first poll.

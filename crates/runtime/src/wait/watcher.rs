@@ -23,7 +23,7 @@ pub(crate) struct TaskWatcher {
     questions: QuestionFilter,
 }
 
-/// Which questions of a task end a wait for it.
+/// The questions of a task that end a wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum QuestionFilter {
     All,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Capabilities, Message, Outcome, Payload, Recovery, Task, TaskState};
+use offshoot_core::{Capabilities, InboxMessage, Outcome, Payload, Recovery, Task, TaskState};
 use offshoot_runtime::{
     Backend, BodyError, BodyResult, BoxFuture, Context, Error, Kind, ReconcileResult, Runtime,
     TaskRequest,
@@ -65,7 +65,7 @@ impl Backend for Plugin {
         })
     }
 
-    fn deliver(&self, task: &Task, _message: &Message) {
+    fn deliver(&self, task: &Task, _message: &InboxMessage) {
         self.calls.note("deliver", task);
     }
 
@@ -93,7 +93,7 @@ const ALL: [(Capabilities, &str); 6] = [
 ];
 
 #[tokio::test]
-async fn s12_1_a_request_that_needs_what_the_backend_lacks_is_refused_up_front() -> Test {
+async fn s12_1_a_request_beyond_the_capabilities_is_refused_up_front() -> Test {
     for (lacks, word) in ALL {
         let others = ALL.iter().filter(|(one, _)| *one != lacks);
         let can = others.fold(Capabilities::NONE, |all, (one, _)| all.with(*one));
@@ -141,7 +141,7 @@ async fn s12_1_a_kind_that_reads_no_messages_is_sent_none() -> Test {
 }
 
 #[tokio::test]
-async fn s12_1_what_a_kind_can_do_is_on_the_record() -> Test {
+async fn s12_1_the_capabilities_of_a_kind_are_on_the_record() -> Test {
     let kind = Kind::new("index", |_cx, (): ()| async { Ok::<_, BodyError>(()) }).resumable();
     let runtime = Runtime::builder(Memory::new()).kind(&kind).open().await?;
     let session = runtime.session("main").await?;
@@ -187,7 +187,7 @@ async fn reconciled(found: fn() -> ReconcileResult) -> Result<(Task, Vec<String>
 }
 
 #[tokio::test]
-async fn s12_4_a_plugin_reconciles_what_a_crash_left_behind() -> Test {
+async fn s12_4_a_plugin_reconciles_the_tasks_of_a_crash() -> Test {
     let (task, calls) = reconciled(|| ReconcileResult::Ended(Ok(Payload::Null))).await?;
     assert!(matches!(task.ended(), Some(Outcome::Completed { .. })));
     assert_eq!(calls, ["start probe-1", "reconcile probe-1"], "it is not started again");

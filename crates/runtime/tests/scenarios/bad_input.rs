@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 #[tokio::test]
-async fn a_bad_name_says_what_is_wrong_and_what_would_be_right() -> Test {
+async fn the_error_for_a_bad_name_names_the_fault_and_the_rule() -> Test {
     let (runtime, session) = session().await;
     let long = "n".repeat(65);
     let cases: [(&str, &[&str]); 8] = [

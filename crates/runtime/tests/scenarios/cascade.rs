@@ -70,7 +70,7 @@ async fn s6_2_a_chain_as_deep_as_may_be() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s6_2_whatever_their_state_queued_running_or_waiting() {
+async fn s6_2_in_every_state_queued_running_or_waiting() {
     let executing = Ceiling { space: Some(2), ..Ceiling::NONE };
     let caps = Caps { executing, ..Caps::default() };
     let runtime = Runtime::builder(Memory::new()).caps(caps).open().await.unwrap();

@@ -1,4 +1,4 @@
-//! What a body has outside this process is cleared before its end is written.
+//! Outside effects of a body are cleared before its end is written.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -126,7 +126,7 @@ async fn s2_6_a_timeout_is_recorded_after_the_body_is_cleared_outside() {
 }
 
 #[tokio::test]
-async fn s6_8_a_shutdown_waits_for_what_bodies_have_outside() -> Test {
+async fn s6_8_a_shutdown_waits_for_outside_effects_of_bodies() -> Test {
     let (memory, outside) = (Memory::new(), Outside::new(Recovery::Restart));
     let runtime = outside.open(&memory).await;
     let id = outside.begun(&runtime).await.id();
@@ -154,7 +154,7 @@ async fn s6_8_a_dropped_runtime_tells_its_backends_and_settles_nothing() -> Test
 }
 
 #[tokio::test]
-async fn s6_4_what_was_asked_to_stop_before_a_crash_is_reconciled_before_it_ends() -> Test {
+async fn s6_4_a_task_cancelled_before_a_crash_is_reconciled_first() -> Test {
     let (memory, outside) = (Memory::new(), Outside::new(Recovery::Restart));
     let runtime = outside.open(&memory).await;
     let task = outside.begun(&runtime).await;

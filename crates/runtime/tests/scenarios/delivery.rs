@@ -50,7 +50,7 @@ async fn s4_1_an_end_whose_reply_is_lost_wakes_the_owner_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_1_an_end_whose_reply_is_lost_wakes_those_whom_it_ended_too() {
+async fn s4_1_an_end_whose_reply_is_lost_wakes_all_ended_tasks() {
     // The child's end is also its parent's, in one commit.
     let runtime = CommitFaults::only(1..=1, CommitFilter::Ends, InjectedFault::After).open().await;
     let session = runtime.session("main").await.unwrap();

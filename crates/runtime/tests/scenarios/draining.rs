@@ -13,7 +13,7 @@ fn tasks(rows: &InboxRows) -> Vec<TaskId> {
 }
 
 /// The tasks whose results are unread, once there are `count` of them.
-async fn home(session: &Session, count: usize) -> Result<InboxRows, Error> {
+async fn unread_results(session: &Session, count: usize) -> Result<InboxRows, Error> {
     loop {
         let rows = session.drain(count).await?;
         if rows.len() == count {
@@ -225,7 +225,7 @@ async fn s3_6_completions_without_a_waiter_are_all_drained_later() -> Test {
     for _ in 0..50 {
         spawned.push(session.spawn_ephemeral(returns(())).await?.id());
     }
-    let rows = home(&session, 50).await?;
+    let rows = unread_results(&session, 50).await?;
     assert_eq!(tasks(&rows).into_iter().collect::<HashSet<_>>(), spawned.into_iter().collect());
     Ok(())
 }

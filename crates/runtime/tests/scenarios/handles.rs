@@ -15,7 +15,7 @@ use crate::support::{
 
 // In virtual time the minutely expiry would be counted as well.
 on_every_store!(in real time:
-    s1_7_of_ended_ones_a_handle_means_the_one_that_finished_last_whosever_it_is,
+    s1_7_a_handle_means_the_last_finished_task_of_any_owner,
     s1_7_a_live_task_is_meant_before_all_that_ended,
     s1_2_the_host_looks_within_a_session_at_any_depth,
     s10_1_other_live_tasks_do_not_matter_to_a_look_up,
@@ -106,7 +106,7 @@ async fn s7_1_a_subtree_is_all_that_a_handle_reaches_into() -> Test {
 }
 
 #[tokio::test]
-async fn s7_2_what_a_handle_does_not_reach_is_forbidden_by_id_and_untouched() -> Test {
+async fn s7_2_a_task_out_of_scope_is_forbidden_by_id_and_untouched() -> Test {
     let (runtime, session) = session().await;
     let (_left, of_left) = lead(&session, "left").await;
     let (right, _of_right) = lead(&session, "right").await;
@@ -127,9 +127,7 @@ async fn s7_2_what_a_handle_does_not_reach_is_forbidden_by_id_and_untouched() ->
     Ok(())
 }
 
-async fn s1_7_of_ended_ones_a_handle_means_the_one_that_finished_last_whosever_it_is(
-    disk: &impl Disk,
-) {
+async fn s1_7_a_handle_means_the_last_finished_task_of_any_owner(disk: &impl Disk) {
     let world = VirtualWorld::new();
     // A durable store keeps ended tasks out of memory.
     let retention = Retention { in_memory: 0, ..Retention::default() };

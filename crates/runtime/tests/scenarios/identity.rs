@@ -319,7 +319,7 @@ async fn s1_7_a_name_means_the_live_task() -> Test {
 }
 
 #[tokio::test]
-async fn s1_7_without_a_live_one_a_name_means_the_one_that_finished_last() -> Test {
+async fn s1_7_a_name_without_a_live_task_means_the_last_finished_one() -> Test {
     let (runtime, session) = session().await;
     let mut last = None;
     for _ in 0..3 {

@@ -46,9 +46,9 @@ async fn s3_6_a_wait_returns_if_the_task_is_forgotten_before_its_end_is_reported
 /// put back into the queue since.
 struct TakenBack {
     late: LateStore,
-    /// Where its body arrives.
+    /// The gate at which its body arrives.
     came: Gate,
-    /// Where its body reports that it is gone.
+    /// The gate at which its body reports that it is gone.
     gone: Gate,
     task: TaskRef,
     _workers: [Runtime; 2],

@@ -108,7 +108,7 @@ async fn s2_1_running_goes_back_to_queued_for_a_resume() -> Test {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s2_1_a_waiting_state_names_what_it_waits_on() -> Test {
+async fn s2_1_a_waiting_state_names_its_reason() -> Test {
     let (_runtime, session) = session().await;
     let gate = Gate::new();
     let opens = gate.clone();
@@ -261,7 +261,7 @@ async fn s2_4_a_body_is_not_polled_before_a_slow_store_has_answered() -> Test {
     trouble.stop();
     // Other tasks come and go before the answer.
     session.spawn_ephemeral(returns(())).await?.wait().await?;
-    assert_eq!(polls.count(), 0, "the record is written, but nobody has said so");
+    assert_eq!(polls.count(), 0, "the record is written, but its commit is unanswered");
     assert!(poll_once(&mut spawning).is_pending());
     Ok(())
 }

@@ -14,7 +14,7 @@ fn origin(run: Option<RunId>, tool_call: &str, agent: &str) -> SpawnOrigin {
     SpawnOrigin { run, tool_call: Some(tool_call.into()), agent: Some(agent.into()) }
 }
 
-/// What a spawn inside a body records, as its body reads it.
+/// The record of a spawn inside a body, as its body reads it.
 async fn inside<F, Run>(session: &Session, spawn: F) -> Result<(Lineage, Lineage), Error>
 where
     F: FnOnce(Context, Session) -> Run + Send + 'static,
@@ -74,7 +74,7 @@ async fn s1_6_a_childs_lineage_hangs_below_its_parents() -> Test {
 }
 
 #[tokio::test]
-async fn s1_6_what_a_spawn_does_not_say_comes_from_the_ambient_task() -> Test {
+async fn s1_6_omitted_fields_of_a_spawn_come_from_the_ambient_task() -> Test {
     let (_runtime, session) = session().await;
     let (parent, child) = inside(&session, |_cx, session| async move {
         Ok(session.spawn_ephemeral(returns(())).await?.spec().lineage.clone())

@@ -176,7 +176,7 @@ async fn s10_3_why_names_the_queue_position() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s10_3_why_names_what_a_waiting_task_waits_on() {
+async fn s10_3_why_names_the_reason_of_a_wait() {
     let (_runtime, session) = session().await;
     for what in ["approval", "input", "child", "message"] {
         let task = session

@@ -1,9 +1,9 @@
-//! What refuses a message, and in which order.
+//! The refusals of a message, and their order.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use offshoot_core::{
-    Capabilities, DeliveryMode, Message, MessageState, Payload, Phase, Recovery, Sizes, Task,
+    Capabilities, DeliveryMode, InboxMessage, MessageState, Payload, Phase, Recovery, Sizes, Task,
 };
 use offshoot_runtime::{
     Backend, BodyResult, BoxFuture, Context, Error, InputStatus, Kind, MessageRecipient, Runtime,
@@ -79,7 +79,7 @@ impl Backend for Deaf {
         if self.0.load(Ordering::SeqCst) { InputStatus::Ended } else { InputStatus::Open }
     }
 
-    fn deliver(&self, _task: &Task, message: &Message) {
+    fn deliver(&self, _task: &Task, message: &InboxMessage) {
         self.0.store(message.mode == DeliveryMode::Last, Ordering::SeqCst);
     }
 }
@@ -121,7 +121,7 @@ async fn s5_1_a_message_to_all_reports_the_result_for_each_child() {
 
     let receipts = session.send(MessageRecipient::All, "hear").await.unwrap();
     let queued: Vec<_> = (&receipts).into_iter().map(|receipt| receipt.task).collect();
-    assert_eq!(queued, [before.id(), after.id()], "one that is full holds up nobody");
+    assert_eq!(queued, [before.id(), after.id()], "a full inbox holds up no other task");
     let refused: Vec<_> = receipts.refused().iter().map(|refused| refused.task).collect();
     assert_eq!(refused, [full.id(), deaf.id()]);
     assert!(matches!(receipts.refused()[0].error, Error::Full { limit: 1, .. }));

@@ -48,7 +48,7 @@ async fn s2_9_a_body_that_succeeds_waits_for_its_children() -> Test {
     let held = until_state(&parent, TaskState::Waiting(WaitingOn::Children)).await;
     assert!(held.ended().is_none(), "it has not ended yet");
     assert_eq!(child.record().await?.state, TaskState::Running, "the child is left alone");
-    assert!(session.drain(10).await?.is_empty(), "nobody is answer yet");
+    assert!(session.drain(10).await?.is_empty(), "no row is there yet");
     gate.open();
     assert_eq!(parent.wait().await?.task.state, TaskState::Completed);
     assert_eq!(child.record().await?.state, TaskState::Completed);

@@ -1,7 +1,7 @@
 //! Panics of bodies and backends, in destructors and hooks, affect no other task.
 
 use offshoot_core::{
-    Capabilities, FailureKind, Message, Outcome, Payload, Recovery, Task, TaskState,
+    Capabilities, FailureKind, InboxMessage, Outcome, Payload, Recovery, Task, TaskState,
 };
 use offshoot_runtime::{
     Backend, BodyError, BodyResult, BoxFuture, Context, ReconcileResult, Runtime, TaskRequest,
@@ -73,7 +73,7 @@ impl Backend for Clumsy {
         Box::pin(async move { obedient(cx).await.map(|()| Payload::Null) })
     }
 
-    fn deliver(&self, _task: &Task, _message: &Message) {
+    fn deliver(&self, _task: &Task, _message: &InboxMessage) {
         panic!("deliver");
     }
 

@@ -179,10 +179,10 @@ async fn s5_5_a_child_asks_its_parent_task() {
         other => panic!("{other:?}"),
     };
     assert_eq!(value.unwrap(), (true, 7));
-    assert!(!told_a_question(&session.drain(8).await.unwrap()));
+    assert!(!has_question(&session.drain(8).await.unwrap()));
 }
 
-fn told_a_question(rows: &offshoot_runtime::InboxRows) -> bool {
+fn has_question(rows: &offshoot_runtime::InboxRows) -> bool {
     rows.iter().any(|row| matches!(row.body(), RowBody::Question { .. }))
 }
 

@@ -18,7 +18,7 @@ on_every_store!(
     s9_2_tasks_that_were_queued_or_waiting_are_taken_up_too,
     s9_2_the_owner_gets_a_row_in_each_case,
     s9_2_a_task_of_an_unregistered_kind_stays_and_why_names_it,
-    s6_4_a_cancel_ends_what_an_unregistered_kind_left_behind,
+    s6_4_a_cancel_ends_tasks_of_an_unregistered_kind,
     s6_4_a_cancel_that_a_crash_interrupted_ends_a_task_of_an_unregistered_kind,
     s9_2_more_tasks_than_one_batch_are_all_judged,
     s9_2_reading_recovers_nothing,
@@ -158,7 +158,7 @@ async fn s9_2_the_owner_gets_a_row_in_each_case(disk: &impl Disk) {
     assert_eq!(ended_handles(&session.drain(8).await.unwrap()), ["lost", "again"]);
 }
 
-async fn s6_4_a_cancel_ends_what_an_unregistered_kind_left_behind(disk: &impl Disk) {
+async fn s6_4_a_cancel_ends_tasks_of_an_unregistered_kind(disk: &impl Disk) {
     let gate = Gate::new();
     let kind = kind("strange", &gate).idempotent();
     let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();

@@ -124,7 +124,7 @@ async fn s10_4_the_memory_store_keeps_the_newest_64_acknowledged_per_session() {
 }
 
 #[tokio::test]
-async fn s10_4_a_durable_store_reads_what_has_left_memory() {
+async fn s10_4_a_durable_store_reads_tasks_that_left_memory() {
     let disk = OnSqlite::default();
     let runtime = Runtime::builder(disk.store()).open().await.unwrap();
     let session = runtime.session("main").await.unwrap();

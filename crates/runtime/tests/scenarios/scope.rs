@@ -73,7 +73,7 @@ async fn s7_1_the_host_sees_and_touches_everything() -> Test {
 }
 
 #[tokio::test]
-async fn s7_1_a_session_sees_and_touches_what_it_owns() -> Test {
+async fn s7_1_a_session_sees_and_touches_its_own_tasks() -> Test {
     let family = family(Visibility::Children).await?;
     let session = &family.session;
     assert_eq!(session.task(&id(&family.lead)).await?.id(), family.lead.id());
@@ -88,7 +88,7 @@ async fn s7_1_a_session_sees_and_touches_what_it_owns() -> Test {
 }
 
 #[tokio::test]
-async fn s7_1_a_task_sees_and_touches_itself_and_what_it_owns() -> Test {
+async fn s7_1_a_task_sees_and_touches_itself_and_its_children() -> Test {
     let family = family(Visibility::Children).await?;
     let cx = &family.of_lead;
     for task in [&family.lead, &family.child] {
@@ -180,7 +180,7 @@ async fn s7_1_a_detached_task_is_its_sessions_and_no_descendant() -> Test {
 }
 
 #[tokio::test]
-async fn s7_1_a_list_shows_nothing_out_of_scope_whatever_it_asks_for() -> Test {
+async fn s7_1_a_list_with_any_filter_shows_nothing_out_of_scope() -> Test {
     let family = family(Visibility::Children).await?;
     let stranger = family.stranger.spec().owner();
     for owner in [stranger, Owner::Task(family.child.id())] {
@@ -340,7 +340,7 @@ async fn s7_1_a_spawn_under_a_task_within_sight_is_fine() -> Test {
 }
 
 #[tokio::test]
-async fn s7_2_a_receipt_is_asked_for_by_those_who_may_touch_its_task() -> Test {
+async fn s7_2_a_receipt_is_visible_to_callers_that_may_touch_its_task() -> Test {
     let family = family(Visibility::Children).await?;
     let receipt = family.lead.send("hello").await?.first().expect("one");
     assert_eq!(family.session.receipt(receipt).await?, MessageState::Queued);

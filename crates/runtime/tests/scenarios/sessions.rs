@@ -179,7 +179,7 @@ async fn a_handle_on_a_removed_session_returns_an_error() -> Test {
 }
 
 #[tokio::test]
-async fn who_waits_on_a_session_hears_that_it_is_removed() -> Test {
+async fn a_wait_on_a_session_ends_with_its_removal() -> Test {
     let (runtime, session) = session().await;
     let mut events = session.events(Cursor::START);
     assert_eq!(events.next().await?.change, Change::SessionOpened);

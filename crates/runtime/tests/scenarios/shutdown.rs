@@ -15,7 +15,7 @@ on_every_store!(
     in real time:
     s6_8_a_drop_aborts_every_body_and_writes_nothing_and_the_next_open_settles,
     s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue,
-    s6_8_a_shutdown_cancels_what_cannot_go_on,
+    s6_8_a_shutdown_cancels_tasks_that_cannot_resume,
 );
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -200,7 +200,7 @@ async fn s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue(disk: &impl Dis
     until_in(&running, Phase::Running).await;
     assert_eq!(runtime.shutdown(60 * SECOND).await.unwrap(), 0);
     drop((session, running));
-    assert_eq!(gate.arrivals(), 1, "the slot that was given back started nobody");
+    assert_eq!(gate.arrivals(), 1, "the released slot started no task");
 
     // Without the kind they stay in the state that the shutdown wrote.
     let runtime = Runtime::builder(disk.store()).open().await.unwrap();
@@ -220,7 +220,7 @@ async fn s6_8_a_shutdown_gives_resumable_tasks_back_to_the_queue(disk: &impl Dis
     }
 }
 
-async fn s6_8_a_shutdown_cancels_what_cannot_go_on(disk: &impl Disk) {
+async fn s6_8_a_shutdown_cancels_tasks_that_cannot_resume(disk: &impl Disk) {
     let gate = Gate::new();
     let kind = worker(&gate);
     let runtime = Runtime::builder(disk.store()).kind(&kind).open().await.unwrap();

@@ -188,7 +188,7 @@ fn assert_too_large<T: std::fmt::Debug>(refused: Result<T, Error>, what: &str) {
 }
 
 #[tokio::test]
-async fn s8_5_what_is_too_large_names_itself_its_size_and_the_limit() -> Test {
+async fn s8_5_the_error_for_a_large_value_names_it_its_size_and_the_limit() -> Test {
     let sizes = Sizes { message: 32, progress: 32, inline: 32, value: 32, inbox: 10, text: 32 };
     let echo = Kind::new("echo", |_cx, text: String| async { Ok::<_, BodyError>(text) });
     let runtime = Runtime::builder(Memory::new()).sizes(sizes).kind(&echo).open().await?;

@@ -217,7 +217,7 @@ async fn s1_5_a_spawn_that_was_called_failed_never_runs_even_if_it_was_written()
     Ok(())
 }
 
-/// How many blobs a data directory has.
+/// The number of blobs in a data directory.
 fn blobs(folder: &std::path::Path) -> usize {
     let Ok(tasks) = std::fs::read_dir(folder.join("blobs")) else { return 0 };
     tasks.map(|task| std::fs::read_dir(task.unwrap().path()).unwrap().count()).sum()

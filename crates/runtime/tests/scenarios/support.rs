@@ -1,4 +1,4 @@
-//! What the scenarios share: stores that fail or answer late, an environment whose
+//! Shared parts of the scenarios: stores that fail or answer late, an environment whose
 //! clocks a test sets, bodies that a test controls, and ways to read what happened.
 
 mod bodies;

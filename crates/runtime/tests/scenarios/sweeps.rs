@@ -33,7 +33,7 @@ async fn s6_5_all_of_a_session_detached_ones_too_and_no_other_session() {
 }
 
 #[tokio::test]
-async fn s6_5_what_the_session_owns_but_nothing_detached() {
+async fn s6_5_the_tasks_of_the_session_but_no_detached_ones() {
     let (_runtime, session) = session().await;
     let gate = Gate::new();
     let body = gate.clone();

@@ -38,7 +38,7 @@ async fn s6_8_a_body_whose_task_another_worker_took_goes_with_its_runtime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s6_1_a_worker_without_the_kind_does_not_end_what_another_may_execute() {
+async fn s6_1_a_worker_without_the_kind_ends_no_task_of_another() {
     let memory = Memory::for_many_workers();
     let (came, gone) = (Gate::new(), Gate::new());
     let kind = hanging(&came, &gone);

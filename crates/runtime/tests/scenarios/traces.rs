@@ -1,4 +1,4 @@
-//! What a task reports while it runs, and what is left of it when it fails.
+//! The reports of a task while it runs, and its traces after a failure.
 
 use std::time::Duration;
 
@@ -231,7 +231,7 @@ async fn s2_8_the_age_of_a_task_that_has_ended_stands_still() -> Test {
     Ok(())
 }
 
-/// How many reports of `task` are in the log.
+/// The number of reports of `task` in the log.
 async fn reports(session: &Session, task: &TaskRef) -> usize {
     let changes = changes_of(session, task).await;
     changes.iter().filter(|change| matches!(change, Change::Progress | Change::Activity)).count()

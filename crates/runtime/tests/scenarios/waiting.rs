@@ -177,7 +177,7 @@ async fn s3_2_any_number_of_waiters_may_wait_on_one_task() -> Test {
 }
 
 #[tokio::test]
-async fn s3_2_who_waits_through_a_bodys_reference_waits_for_itself() -> Test {
+async fn s3_2_a_wait_through_a_bodys_reference_is_a_wait_for_itself() -> Test {
     let (_runtime, session) = session().await;
     let (hand, mut handed) = tokio::sync::mpsc::unbounded_channel();
     let gate = Gate::new();
@@ -289,7 +289,7 @@ async fn s3_6_a_completion_before_the_waiter_parks_is_not_missed() -> Test {
 }
 
 #[tokio::test]
-async fn s3_6_a_wait_under_way_gets_what_others_have_read_and_the_store_forgot() -> Test {
+async fn s3_6_a_wait_gets_results_that_are_read_and_forgotten_meanwhile() -> Test {
     let (_runtime, session) = session().await;
     let gate = Gate::new();
     let mut tasks = Vec::new();
@@ -305,7 +305,7 @@ async fn s3_6_a_wait_under_way_gets_what_others_have_read_and_the_store_forgot()
     assert_eq!(one.await?.decode::<u32>()?, 0);
     for (number, waited) in all.await?.into_iter().enumerate() {
         assert_eq!(waited.decode::<usize>()?, number);
-        assert_eq!(waited.row().await?, None, "the row was read by somebody else");
+        assert_eq!(waited.row().await?, None, "another reader took the row");
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ async fn state(task: &TaskRef) -> TaskState {
 }
 
 #[tokio::test]
-async fn s8_3_a_body_that_waits_elsewhere_gives_its_slot_to_whom_it_waits_for() {
+async fn s8_3_a_body_that_waits_elsewhere_gives_its_slot_to_the_awaited_task() {
     let runtime = capped(one_slot()).await;
     let session = runtime.session("main").await.unwrap();
     let gate = Gate::new();

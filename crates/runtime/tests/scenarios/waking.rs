@@ -1,4 +1,4 @@
-//! What wakes an owner that is idle between two turns.
+//! The events that wake an owner that is idle between two turns.
 
 use offshoot_core::{BlockKind, Phase, TaskState, Wake};
 use offshoot_runtime::{BodyError, Context, Error, Runtime, WaitEnd};

@@ -76,7 +76,7 @@ fn flag(set: bool, bit: u8) -> u8 {
 mod tests {
     use std::sync::Arc;
 
-    use offshoot_core::{Caller, DeliveryMode, Message, MessageId};
+    use offshoot_core::{Caller, DeliveryMode, InboxMessage, MessageId};
 
     use super::*;
 
@@ -85,7 +85,7 @@ mod tests {
         let at = Stamp::from_millis(9);
         let task = TaskId::mint(at, 1);
         let session = SessionId::mint(at, 2);
-        let message = Arc::new(Message {
+        let message = Arc::new(InboxMessage {
             id: MessageId::mint(at, 3),
             from: Caller::Host,
             text: "skip the tests".into(),

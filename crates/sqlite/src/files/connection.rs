@@ -85,7 +85,7 @@ pub(crate) fn observer(file: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// What happens to the log when the connection closes.
+/// The treatment of the log when the connection closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LogAtClose {
     /// The log stays. SQLite would remove it by name, which may belong to another store by

@@ -21,7 +21,7 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// The directories with one entry for each task, named by its id: its blobs and its output.
 pub(crate) const OF_TASKS: [&str; 2] = ["blobs", "logs"];
 
-/// What a data directory contains.
+/// The contents of a data directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DirContents {
     /// No store.

@@ -85,7 +85,7 @@ pub(crate) fn damage(
     Ok(lost.then_some(CUT_SHORT))
 }
 
-/// What the scan has found so far.
+/// The findings of the scan so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WalScan {
     /// Only frames that SQLite reads.

@@ -121,7 +121,7 @@ impl FileSnapshot<'_> {
     }
 }
 
-/// Where a page begins, and its direction.
+/// The start of a page, and its direction.
 struct PageBound {
     after: i64,
     than: &'static str,

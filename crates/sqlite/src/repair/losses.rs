@@ -27,7 +27,7 @@ const REASON: &str = "the store was damaged and parts of this task's record coul
 /// The kind of a task whose record is missing.
 const UNKNOWN: &str = "unknown";
 
-/// What a repair could not save.
+/// The losses of a repair.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// Tasks with a new record in place of an unreadable one.

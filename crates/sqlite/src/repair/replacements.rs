@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use offshoot_core::{Name, Phase, Session, SessionId, Space, Task, TaskId};
+use offshoot_core::{Name, Phase, SessionId, SessionRecord, Space, Task, TaskId};
 use rusqlite::{Connection, params};
 
 use super::losses::{Losses, lost_spec, lost_task};
@@ -71,7 +71,7 @@ impl NewFile {
         let at = now();
         let known = trace.id.and_then(|bytes| id(bytes, SessionId::from_bytes).ok());
         let known = known.unwrap_or_else(|| SessionId::mint(at, number.unsigned_abs().into()));
-        let session = Session::new(known, Space::new(&space), name, at);
+        let session = SessionRecord::new(known, Space::new(&space), name, at);
         self.connection.execute(
             "INSERT OR IGNORE INTO sessions (number, id, space, name, ordinal, record) \
              VALUES (?1, ?2, ?3, ?4, ?1, ?5)",

@@ -33,7 +33,7 @@ pub(super) struct TableScan<'c> {
     pub(super) table: TableInfo,
 }
 
-/// How far the scan of a range got.
+/// The progress of the scan of a range.
 enum RangeEnd {
     /// To the end.
     Complete,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Change, Message, Owner, Row, RowBody, Stamp, TaskId};
+use offshoot_core::{Caller, Change, InboxMessage, Owner, Row, RowBody, Stamp, TaskId};
 use offshoot_store::{Ack, EndWrite};
 use rusqlite::OptionalExtension;
 
@@ -47,7 +47,7 @@ impl WriteTransaction<'_, '_> {
         self.place(number, row, limit_use)
     }
 
-    fn put_key(&mut self, owner: Owner, message: &Message) -> Result<(), SqliteError> {
+    fn put_key(&mut self, owner: Owner, message: &InboxMessage) -> Result<(), SqliteError> {
         let Some(key) = &message.key else { return Ok(()) };
         let (sender, gist) = (sender_key(message.from), message.fingerprint().to_bytes());
         let sent = (owner_key(owner), sender, &**key, message.id.to_bytes(), gist);
@@ -69,7 +69,7 @@ impl WriteTransaction<'_, '_> {
 
     pub(super) fn send(
         &mut self,
-        message: &Arc<Message>,
+        message: &Arc<InboxMessage>,
         to: Owner,
         at: Stamp,
     ) -> Result<(), SqliteError> {

@@ -5,7 +5,7 @@
 
 use hashbrown::{Equivalent, HashMap};
 use offshoot_core::{
-    Change, Cursor, Event, IdHash, Owner, Phase, Session, SessionId, Space, Stamp, Task,
+    Change, Cursor, Event, IdHash, Owner, Phase, SessionId, SessionRecord, Space, Stamp, Task,
     TaskCounts, TaskId,
 };
 use offshoot_store::TaskScope;
@@ -20,7 +20,7 @@ pub(crate) struct Overlay {
     pub(crate) clock: u64,
     pub(crate) tasks: HashMap<TaskId, (Task, i64), IdHash>,
     names: HashMap<(Owner, Box<str>), TaskId>,
-    pub(crate) sessions: HashMap<SessionId, (Session, i64), IdHash>,
+    pub(crate) sessions: HashMap<SessionId, (SessionRecord, i64), IdHash>,
     session_names: HashMap<(Space, Box<str>), SessionId>,
     counts: HashMap<CountScope, TaskCounts, IdHash>,
     pub(crate) unread: HashMap<Owner, UnreadCounts, IdHash>,
@@ -28,7 +28,7 @@ pub(crate) struct Overlay {
     pub(crate) image_changes: Vec<ImageChange>,
 }
 
-/// What a count covers.
+/// The tasks that a count covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CountScope {
     Everything,
@@ -88,7 +88,7 @@ impl Overlay {
     }
 
     /// Adds a session.
-    pub(crate) fn open(&mut self, session: &Session, number: i64, ordinal: u64) {
+    pub(crate) fn open(&mut self, session: &SessionRecord, number: i64, ordinal: u64) {
         let name = (session.space.clone(), session.name.key().into());
         self.session_names.insert(name, session.id);
         self.sessions.insert(session.id, (session.clone(), number));
@@ -100,7 +100,7 @@ impl Overlay {
     }
 
     /// The session with this name that was opened in the transaction.
-    pub(crate) fn session_named(&self, session: &Session) -> Option<SessionId> {
+    pub(crate) fn session_named(&self, session: &SessionRecord) -> Option<SessionId> {
         if self.session_names.is_empty() {
             return None;
         }

@@ -1,6 +1,6 @@
 //! Writes of tasks and sessions.
 
-use offshoot_core::{Change, Owner, Phase, Session, Stamp, Task};
+use offshoot_core::{Change, Owner, Phase, SessionRecord, Stamp, Task};
 
 use super::WriteTransaction;
 use super::overlay::CountTargets;
@@ -94,7 +94,11 @@ impl WriteTransaction<'_, '_> {
         Ok(known)
     }
 
-    pub(super) fn open_session(&mut self, session: &Session, at: Stamp) -> Result<(), SqliteError> {
+    pub(super) fn open_session(
+        &mut self,
+        session: &SessionRecord,
+        at: Stamp,
+    ) -> Result<(), SqliteError> {
         let ordinal = self.overlay.tick();
         // Session numbers are never reused, so a reference to a removed session finds
         // nothing, even in an older snapshot.
@@ -114,7 +118,7 @@ impl WriteTransaction<'_, '_> {
 
     pub(super) fn put_session(
         &mut self,
-        session: &Session,
+        session: &SessionRecord,
         at: Stamp,
         change: &Change,
     ) -> Result<(), SqliteError> {

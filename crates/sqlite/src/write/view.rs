@@ -1,8 +1,8 @@
 //! The lookups of the precondition checks, in a write transaction.
 
 use offshoot_core::{
-    CapReached, CapUsage, Message, MessageFingerprint, MessageId, Owner, RowId, Session, SessionId,
-    Spec, Task, TaskId,
+    CapReached, CapUsage, InboxMessage, MessageFingerprint, MessageId, Owner, RowId, SessionId,
+    SessionRecord, Spec, Task, TaskId,
 };
 use offshoot_store::{Counter, RowRef, SentMessage, StoreView};
 use rusqlite::OptionalExtension;
@@ -45,12 +45,12 @@ impl StoreView for WriteTransaction<'_, '_> {
         self.overlay.counts(self.image, CountScope::Session(session)).live()
     }
 
-    fn session(&mut self, id: SessionId) -> Option<&Session> {
+    fn session(&mut self, id: SessionId) -> Option<&SessionRecord> {
         let changed = self.overlay.sessions.get(&id).map(|(session, _)| session);
         changed.or_else(|| self.image.session(id))
     }
 
-    fn session_named(&mut self, session: &Session) -> Option<SessionId> {
+    fn session_named(&mut self, session: &SessionRecord) -> Option<SessionId> {
         self.overlay.session_named(session).or_else(|| {
             self.image.session_named(&session.space, &session.name).map(|found| found.id)
         })
@@ -109,7 +109,7 @@ impl StoreView for WriteTransaction<'_, '_> {
     fn message_with_key(
         &mut self,
         owner: Owner,
-        message: &Message,
+        message: &InboxMessage,
     ) -> Result<Option<SentMessage>, BatchError> {
         let Some(key) = &message.key else { return Ok(None) };
         let key = (owner_key(owner), sender_key(message.from), &**key);

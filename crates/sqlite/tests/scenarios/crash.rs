@@ -5,7 +5,7 @@ use offshoot_core::{Cursor, Payload};
 use crate::support::{Scribe, copy, open};
 
 #[tokio::test]
-async fn s4_3_what_was_answered_is_there_after_a_crash() {
+async fn s4_3_acknowledged_commits_survive_a_crash() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;

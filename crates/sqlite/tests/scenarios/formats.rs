@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Cursor, DeliveryMode, Message, MessageId, Owner};
+use offshoot_core::{Caller, Cursor, DeliveryMode, InboxMessage, MessageId, Owner};
 use offshoot_store::{CommitError, Conflict, Store, StoreError, TaskQuery, TaskScope, Write};
 
 use crate::support::{Scribe, contents, open, refused};
@@ -104,7 +104,7 @@ async fn s5_3_a_key_from_before_keys_had_senders_is_still_used() {
         let at = scribe.now();
         let id = MessageId::mint(at, at.as_micros().unsigned_abs().into());
         let (text, mode, key) = (text.into(), DeliveryMode::Steer, Some(key.into()));
-        let message = Arc::new(Message { id, from, text, mode, key, at });
+        let message = Arc::new(InboxMessage { id, from, text, mode, key, at });
         Write::Send { message, to: Owner::Task(live.id()), room: 9 }
     };
     // The sender and the text are no longer known.

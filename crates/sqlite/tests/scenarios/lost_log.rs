@@ -83,7 +83,7 @@ fn restart(dir: &Path) {
 }
 
 #[tokio::test]
-async fn a_log_that_lost_its_end_is_refused_and_what_is_left_is_saved() {
+async fn a_log_that_lost_its_end_is_refused_and_the_rest_is_saved() {
     let world = World::new().await;
     let length = log(world.dir.path()).metadata().unwrap().len();
     assert_eq!((length - HEADER) % FRAME, 0);
@@ -133,7 +133,7 @@ async fn a_log_that_lost_its_end_is_refused_after_a_restart_too() {
 }
 
 #[tokio::test]
-async fn a_complete_log_is_sound_whatever_its_index_says() {
+async fn a_complete_log_is_sound_with_any_index() {
     let mut world = World::new().await;
     let early = world.killed();
     let earlier = std::fs::read(index(early.path())).unwrap();

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use offshoot_core::{Block, BlockKind, Change, Cursor, Name, Owner, Session, SessionId, Space};
+use offshoot_core::{
+    Block, BlockKind, Change, Cursor, Name, Owner, SessionId, SessionRecord, Space,
+};
 use offshoot_store::{Batch, Guard, Store, TaskQuery, TaskScope, Write};
 
 use crate::support::{Scribe, contents, open};
 
-async fn remove(scribe: &Scribe, store: &dyn Store, session: &Session) {
+async fn remove(scribe: &Scribe, store: &dyn Store, session: &SessionRecord) {
     let now = scribe.now();
     let put = Write::PutSession(Box::new(session.remove(0, now).unwrap()), Change::RemovalBegan);
     store.commit(Batch::new(now).guard(Guard::Idle(session.id)).write(put)).await.unwrap();
@@ -61,7 +63,7 @@ async fn a_session_opened_after_a_removal_has_a_new_number() {
     for round in 1..6u32 {
         let id = SessionId::mint(scribe.now(), u128::from(round) + 9);
         let name = Name::numbered("other", u64::from(round));
-        let next = Session::new(id, Space::default(), name, scribe.now());
+        let next = SessionRecord::new(id, Space::default(), name, scribe.now());
         scribe.write(&*store, Write::OpenSession(Box::new(next.clone()))).await.unwrap();
         remove(&scribe, &*store, &last).await;
         last = next;
@@ -75,7 +77,7 @@ async fn a_session_opened_after_a_removal_has_a_new_number() {
 /// The list reads a snapshot of the file while the session is removed from the file and
 /// from memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_lists_while_a_session_goes_sees_it_as_it_was_or_not_at_all() {
+async fn a_list_during_a_removal_shows_the_whole_session_or_none() {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).await;
     let scribe = Scribe::opened(&*store).await;
@@ -83,7 +85,7 @@ async fn who_lists_while_a_session_goes_sees_it_as_it_was_or_not_at_all() {
     for round in 0..30u32 {
         let id = SessionId::mint(scribe.now(), u128::from(round) + 9);
         let name = Name::numbered("passing", u64::from(round) + 1);
-        let passing = Session::new(id, Space::default(), name, scribe.now());
+        let passing = SessionRecord::new(id, Space::default(), name, scribe.now());
         scribe.write(&*store, Write::OpenSession(Box::new(passing.clone()))).await.unwrap();
         for number in 0..5 {
             let mut spec = scribe.spec(&format!("task {number}"));

@@ -92,7 +92,7 @@ async fn all_there(dir: &Path, tasks: &[Task], what: &str) -> usize {
 }
 
 #[tokio::test]
-async fn a_broken_page_of_any_kind_is_found_and_what_is_left_is_saved() {
+async fn a_broken_page_of_any_kind_is_found_and_the_rest_is_saved() {
     let origin = tempfile::tempdir().unwrap();
     let tasks = filled(origin.path()).await;
     let roots = pages(origin.path());

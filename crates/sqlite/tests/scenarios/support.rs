@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use offshoot_core::{
-    Caps, Cursor, Intent, LiveChildren, Name, Naming, Outcome, Owner, Payload, Session, SessionId,
-    Space, Spec, Stamp, Task, TaskId, WorkerId, decide,
+    Caps, Cursor, Intent, LiveChildren, Name, Naming, Outcome, Owner, Payload, SessionId,
+    SessionRecord, Space, Spec, Stamp, Task, TaskId, WorkerId, decide,
 };
 use offshoot_sqlite::Sqlite;
 use offshoot_store::{
@@ -47,7 +47,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 /// Decides batches, with its own clock.
 pub(crate) struct Scribe {
     clock: AtomicI64,
-    pub(crate) session: Session,
+    pub(crate) session: SessionRecord,
     worker: WorkerId,
 }
 
@@ -56,7 +56,7 @@ impl Scribe {
     pub(crate) fn at(millis: i64) -> Self {
         let now = Stamp::from_millis(millis);
         let id = SessionId::mint(now, 1);
-        let session = Session::new(id, Space::default(), Name::numbered("main", 1), now);
+        let session = SessionRecord::new(id, Space::default(), Name::numbered("main", 1), now);
         Self { clock: AtomicI64::new(millis), session, worker: WorkerId::mint(now, 2) }
     }
 

@@ -1,13 +1,13 @@
 //! Acknowledgements: a row is read once, by the commit that acknowledges it.
 
-use offshoot_core::{Block, BlockKind, Change, Owner, Session};
+use offshoot_core::{Block, BlockKind, Change, Owner, SessionRecord};
 
 use super::world::{StoreWorld, ack};
 use crate::batch::{Ack, RowRef, Strictness, Write};
 use crate::error::Conflict;
 use crate::query::PendingRow;
 
-async fn rows(world: &StoreWorld, count: usize) -> (Session, Vec<PendingRow>) {
+async fn rows(world: &StoreWorld, count: usize) -> (SessionRecord, Vec<PendingRow>) {
     let session = world.session("main").await;
     for _ in 0..count {
         let task = world.running(&session).await;

@@ -1,12 +1,12 @@
 //! Counters: bounded below by zero and above by a limit.
 
-use offshoot_core::{Owner, Session};
+use offshoot_core::{Owner, SessionRecord};
 
 use super::world::StoreWorld;
 use crate::batch::{Counter, CounterChange, Write};
 use crate::error::Conflict;
 
-fn tokens(session: &Session) -> Counter {
+fn tokens(session: &SessionRecord) -> Counter {
     Counter { owner: Owner::Session(session.id), name: "tokens".into() }
 }
 

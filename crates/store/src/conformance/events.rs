@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use offshoot_core::{Change, Cursor, Intent, Owner, Retention, Session, WaitingOn};
+use offshoot_core::{Change, Cursor, Intent, Owner, Retention, SessionRecord, WaitingOn};
 
 use super::world::{StoreWorld, record, spawn};
 use crate::batch::Write;
@@ -109,7 +109,7 @@ pub(super) async fn s3_6_watchers_are_notified_after_a_commit(world: StoreWorld)
     }
 }
 
-async fn chatter(world: &StoreWorld, session: &Session, events: usize) {
+async fn chatter(world: &StoreWorld, session: &SessionRecord, events: usize) {
     for n in 0..events {
         let block = offshoot_core::Block::new(
             offshoot_core::BlockKind::Assistant,

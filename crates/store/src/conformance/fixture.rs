@@ -11,13 +11,13 @@ pub trait Fixture: Send + Sync + 'static {
     /// or without a close, and writes nothing more.
     fn open(&self) -> ReadFuture<Arc<dyn Store>>;
 
-    /// How many workers can hold the store.
+    /// The number of workers that can hold the store.
     fn worker_limit(&self) -> WorkerLimit {
         WorkerLimit::OneWorker
     }
 }
 
-/// How many workers can hold a store.
+/// The number of workers that can hold a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerLimit {
     /// One worker at a time: a second claim is refused.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use offshoot_core::{
-    Caller, Change, DeliveryMode, Message, Owner, Retention, Row, RowBody, Session,
+    Caller, Change, DeliveryMode, InboxMessage, Owner, Retention, Row, RowBody, SessionRecord,
 };
 
 use super::world::{StoreWorld, record};
@@ -58,14 +58,17 @@ pub(super) async fn s5_3_a_key_sends_one_message_even_after_it_is_read(world: St
 }
 
 /// A message with another sender or text and the same key.
-fn instead(message: &Arc<Message>, change: impl FnOnce(&mut Message)) -> Arc<Message> {
+fn with_change(
+    message: &Arc<InboxMessage>,
+    change: impl FnOnce(&mut InboxMessage),
+) -> Arc<InboxMessage> {
     let mut message = (**message).clone();
     change(&mut message);
     Arc::new(message)
 }
 
 /// The write that sends `message` to a session.
-fn home(message: &Arc<Message>, session: &Session, room: usize) -> Write {
+fn send_to_session(message: &Arc<InboxMessage>, session: &SessionRecord, room: usize) -> Write {
     Write::Send { message: message.clone(), to: Owner::Session(session.id), room }
 }
 
@@ -100,8 +103,8 @@ pub(super) async fn s5_3_a_key_reused_for_another_message_is_reported(world: Sto
     world.write(world.send(&first, task.id())).await;
     let again = world.message(Caller::Host, Some("once"));
     let others = [
-        instead(&again, |message| message.text = "another".into()),
-        instead(&again, |message| message.mode = DeliveryMode::FollowUp),
+        with_change(&again, |message| message.text = "another".into()),
+        with_change(&again, |message| message.mode = DeliveryMode::FollowUp),
     ];
     let reused = Conflict::MessageKeyReused(first.id);
     for other in &others {
@@ -122,15 +125,15 @@ pub(super) async fn s5_3_a_key_in_a_session_inbox_lives_as_long_as_its_sender(wo
     world.store().set_retention(retention);
     let task = world.running(&session).await;
     let message = world.message(Caller::Task(task.id()), Some("once"));
-    world.write(home(&message, &session, 9)).await;
+    world.write(send_to_session(&message, &session, 9)).await;
     let used = Conflict::MessageKeyUsed(message.id);
     let again = world.message(Caller::Task(task.id()), Some("once"));
-    assert_eq!(world.refused_write(home(&again, &session, 9)).await, used);
+    assert_eq!(world.refused_write(send_to_session(&again, &session, 9)).await, used);
     let ended = world.settle(&task).await;
     world.drain(Owner::Session(session.id)).await;
-    assert_eq!(world.refused_write(home(&again, &session, 9)).await, used, "read");
+    assert_eq!(world.refused_write(send_to_session(&again, &session, 9)).await, used, "read");
     world.expire(ended.since.after(Duration::from_secs(101))).await;
-    world.write(home(&again, &session, 9)).await;
+    world.write(send_to_session(&again, &session, 9)).await;
 }
 
 pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: StoreWorld) {
@@ -140,7 +143,7 @@ pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: StoreW
     world.settle(&task).await;
     let message = world.message(Caller::Host, None);
     assert_eq!(world.store().message(owner, message.id).await.unwrap(), None);
-    world.write(home(&message, &session, 9)).await;
+    world.write(send_to_session(&message, &session, 9)).await;
     let rows = world.inbox(owner).await;
     let standing = world.store().message(owner, message.id).await.unwrap();
     assert_eq!(standing, Some(MessagePosition::Queued(rows[1].number)));
@@ -151,14 +154,14 @@ pub(super) async fn s5_1_a_message_to_a_session_is_found_by_its_id(world: StoreW
 pub(super) async fn s5_4_a_message_to_an_unknown_session_is_refused(world: StoreWorld) {
     let session = world.new_session("unknown");
     let message = world.message(Caller::Host, None);
-    let conflict = world.refused_write(home(&message, &session, 0)).await;
+    let conflict = world.refused_write(send_to_session(&message, &session, 0)).await;
     assert_eq!(conflict, Conflict::NoSession(session.id));
 }
 
 pub(super) async fn s8_5_a_sessions_inbox_is_bounded_too(world: StoreWorld) {
     let session = world.session("main").await;
     let owner = Owner::Session(session.id);
-    let send = || home(&world.message(Caller::Host, None), &session, 2);
+    let send = || send_to_session(&world.message(Caller::Host, None), &session, 2);
     let full = Conflict::InboxFull { owner, limit: 2 };
     // Results are not counted.
     for _ in 0..3 {

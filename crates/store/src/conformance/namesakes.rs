@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use offshoot_core::{Intent, Name, Naming, Owner, Phase, Retention, Session, Spec, Task, TaskId};
+use offshoot_core::{
+    Intent, Name, Naming, Owner, Phase, Retention, SessionRecord, Spec, Task, TaskId,
+};
 use proptest::prelude::*;
 
 use super::property::holds;
@@ -199,7 +201,7 @@ fn moves() -> impl Strategy<Value = Vec<NamesakeChange>> {
 
 /// Every task, as it was spawned.
 struct NamesakesModel {
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRecord>,
     tasks: Vec<Task>,
 }
 

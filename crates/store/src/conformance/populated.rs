@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use offshoot_core::{
-    Addressee, Block, BlockKind, Caller, Caps, Ceiling, Change, Intent, LiveChildren, Message,
-    Outcome, Owner, Payload, Question, QuestionKind, Resolution, Row, RowBody, Session, Step,
+    Addressee, Block, BlockKind, Caller, Caps, Ceiling, Change, InboxMessage, Intent, LiveChildren,
+    Outcome, Owner, Payload, Question, QuestionKind, Resolution, Row, RowBody, SessionRecord, Step,
     StepState, Task, TaskId, Timer,
 };
 
@@ -14,7 +14,7 @@ use crate::query::PendingRow;
 
 /// A store in which every write is possible and every precondition can fail.
 pub(super) struct PopulatedStore {
-    pub(super) session: Session,
+    pub(super) session: SessionRecord,
     pub(super) owner: Owner,
     pub(super) named: Task,
     pub(super) lead: Task,
@@ -101,7 +101,7 @@ impl PopulatedStore {
             room: 0,
         };
         let again = world.message(Caller::Task(self.lead.id()), Some("sent"));
-        let other = Arc::new(Message { text: "another".into(), ..(*again).clone() });
+        let other = Arc::new(InboxMessage { text: "another".into(), ..(*again).clone() });
         let gone = RowRef { number: 0, id: self.lead.id().into() };
         let gone =
             Ack { owner: self.owner, rows: [gone].into(), strictness: Strictness::MustBePending };

@@ -4,7 +4,7 @@ use std::pin::pin;
 
 use offshoot_core::{
     Addressee, Block, BlockKind, Caller, Change, Cursor, Intent, Owner, Payload, Question,
-    QuestionKind, Row, RowBody, Session, Step, StepState, Task, Timer,
+    QuestionKind, Row, RowBody, SessionRecord, Step, StepState, Task, Timer,
 };
 
 use super::world::{StoreWorld, ack, called, keyed, record, spawn};
@@ -16,21 +16,21 @@ use crate::query::{TaskQuery, TaskScope};
 const SOME: usize = 4;
 
 /// The batch that begins the removal of a session.
-fn removal(world: &StoreWorld, session: &Session) -> Batch {
+fn removal(world: &StoreWorld, session: &SessionRecord) -> Batch {
     let next = session.remove(0, world.now()).unwrap();
     let put = Write::PutSession(Box::new(next), Change::RemovalBegan);
     world.batch().guard(Guard::Idle(session.id)).write(put)
 }
 
 /// Removes a session without live tasks.
-async fn remove(world: &StoreWorld, session: &Session) {
+async fn remove(world: &StoreWorld, session: &SessionRecord) {
     world.commit(removal(world, session)).await.unwrap();
     while world.store().remove(session.id, SOME).await.unwrap() > 0 {}
 }
 
 /// A session with the ids of its content.
 struct FullSession {
-    session: Session,
+    session: SessionRecord,
     parent: Task,
     child: Task,
     blob: offshoot_core::Blob,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use offshoot_core::{
-    Block, BlockKind, Caller, Caps, Ceiling, Change, Intent, Owner, Payload, Retention, Session,
-    Stamp, Step, StepState, Task, Timer,
+    Block, BlockKind, Caller, Caps, Ceiling, Change, Intent, Owner, Payload, Retention,
+    SessionRecord, Stamp, Step, StepState, Task, Timer,
 };
 
 use super::world::{StoreWorld, ack, called, keyed, record, spawn, spawn_under};
@@ -22,12 +22,12 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-async fn open(world: &StoreWorld) -> Session {
+async fn open(world: &StoreWorld) -> SessionRecord {
     world.store().set_retention(RETENTION);
     world.session("main").await
 }
 
-async fn ended(world: &StoreWorld, session: &Session) -> Task {
+async fn ended(world: &StoreWorld, session: &SessionRecord) -> Task {
     let task = world.running(session).await;
     world.settle(&task).await
 }

@@ -9,9 +9,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use offshoot_core::{
-    Addressee, Block, BlockKind, Caller, Change, Intent, LiveChildren, Message, Owner, Payload,
-    Phase, Question, QuestionKind, Resolution, Row, RowBody, Session, Stamp, Step, StepState,
-    Sweep, SweepScope, Task, TaskId, Timer, Transition, WaitingOn, decide,
+    Addressee, Block, BlockKind, Caller, Change, InboxMessage, Intent, LiveChildren, Owner,
+    Payload, Phase, Question, QuestionKind, Resolution, Row, RowBody, SessionRecord, Stamp, Step,
+    StepState, Sweep, SweepScope, Task, TaskId, Timer, Transition, WaitingOn, decide,
 };
 
 use super::world::{StoreWorld, ack, called, cancel, keyed, record, spawn, value};
@@ -23,13 +23,13 @@ type ScenarioStep = for<'a> fn(&'a Scenario, &'a dyn Store) -> StepFuture<'a>;
 
 /// The fixed records of the scenario, so that two runs can be compared.
 pub(super) struct Scenario {
-    session: Session,
+    session: SessionRecord,
     lead: Task,
     child: Task,
     successor: Task,
-    first: Arc<Message>,
-    second: Arc<Message>,
-    last: Arc<Message>,
+    first: Arc<InboxMessage>,
+    second: Arc<InboxMessage>,
+    last: Arc<InboxMessage>,
     asked: Row,
     at: Stamp,
 }
@@ -178,7 +178,7 @@ impl Scenario {
         self.sends(store, &self.second).await
     }
 
-    async fn sends(&self, store: &dyn Store, message: &Arc<Message>) -> Option<Batch> {
+    async fn sends(&self, store: &dyn Store, message: &Arc<InboxMessage>) -> Option<Batch> {
         let child = self.child.id();
         let found = store.message(Owner::Task(child), message.id).await.unwrap();
         let (message, to) = (message.clone(), Owner::Task(child));

@@ -1,13 +1,13 @@
 //! Sessions: found, unique, and changed one record at a time.
 
-use offshoot_core::{Change, Cursor, Name, Session, Space, Sweep, SweepId, SweepScope};
+use offshoot_core::{Change, Cursor, Name, SessionRecord, Space, Sweep, SweepId, SweepScope};
 
 use super::fixture::WorkerLimit;
 use super::world::{StoreWorld, cancel};
 use crate::batch::Write;
 use crate::error::{Conflict, StoreError};
 
-fn next(world: &StoreWorld, session: &Session) -> Session {
+fn next(world: &StoreWorld, session: &SessionRecord) -> SessionRecord {
     let mut next = session.clone();
     next.seq += 1;
     let cancel = (*cancel(world.now())).clone();

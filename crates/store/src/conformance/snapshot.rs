@@ -1,7 +1,7 @@
 //! Snapshots of all visible state, to compare two moments.
 
 use offshoot_core::{
-    Block, Change, Cursor, MessageId, MessageState, Owner, Question, Row, Session, SessionId,
+    Block, Change, Cursor, MessageId, MessageState, Owner, Question, Row, SessionId, SessionRecord,
     Stamp, StepState, Task, TaskCounts, TaskId, Timer,
 };
 
@@ -20,7 +20,7 @@ pub(super) const STEPS: [&str; 3] = ["fetch", "parse", "once"];
 /// different histories can be compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreSnapshot {
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRecord>,
     tasks: Vec<TaskSnapshot>,
     owners: Vec<OwnerSnapshot>,
     log: Vec<(SessionId, Option<TaskId>, Stamp, Change)>,
@@ -136,7 +136,7 @@ impl OwnerSnapshot {
     }
 }
 
-async fn sessions(store: &dyn Store) -> Result<Vec<Session>, StoreError> {
+async fn sessions(store: &dyn Store) -> Result<Vec<SessionRecord>, StoreError> {
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = store.sessions(after, 3).await?;

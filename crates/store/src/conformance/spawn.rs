@@ -1,7 +1,7 @@
 //! Spawns: the state afterwards, and which owners may not spawn.
 
 use offshoot_core::{
-    Change, Cursor, Intent, LiveChildren, Owner, Phase, Session, Sweep, SweepScope, Task,
+    Change, Cursor, Intent, LiveChildren, Owner, Phase, SessionRecord, Sweep, SweepScope, Task,
 };
 
 use super::world::{StoreWorld, cancel, detached, record, spawn, started, value};
@@ -142,7 +142,7 @@ pub(super) async fn preconditions_are_judged_against_the_state_before_the_batch(
     assert!(world.events(None, Cursor::START).await.is_empty());
 }
 
-fn sweep(world: &StoreWorld, session: &Session, reach: SweepScope) -> Session {
+fn sweep(world: &StoreWorld, session: &SessionRecord, reach: SweepScope) -> SessionRecord {
     let mut next = session.clone();
     next.seq += 1;
     next.sweeps.push(Sweep { id: None, cancel: (*cancel(world.now())).clone(), reach });

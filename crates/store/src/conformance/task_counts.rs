@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use offshoot_core::{
-    Intent, LiveChildren, Owner, Phase, RequeueReason, Session, Task, TaskCounts, TaskId, WaitingOn,
+    Intent, LiveChildren, Owner, Phase, RequeueReason, SessionRecord, Task, TaskCounts, TaskId,
+    WaitingOn,
 };
 use proptest::prelude::*;
 
@@ -45,7 +46,7 @@ fn moves() -> impl Strategy<Value = Vec<ModelChange>> {
 /// The expected content of the store.
 #[derive(Default)]
 struct CountsModel {
-    sessions: Vec<Session>,
+    sessions: Vec<SessionRecord>,
     tasks: Vec<Task>,
     inboxes: BTreeMap<Owner, Vec<(u64, TaskId)>>,
     ended: u64,

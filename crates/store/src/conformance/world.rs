@@ -4,9 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use offshoot_core::{
-    Caps, Change, Cursor, DeliveryMode, Event, Intent, LiveChildren, Message, MessageId, Name,
-    Outcome, Owner, Payload, RunId, Session, SessionId, Space, Spec, Stamp, Task, TaskId, Tie,
-    WorkerId, decide,
+    Caps, Change, Cursor, DeliveryMode, Event, InboxMessage, Intent, LiveChildren, MessageId, Name,
+    Outcome, Owner, Payload, RunId, SessionId, SessionRecord, Space, Spec, Stamp, Task, TaskId,
+    Tie, WorkerId, decide,
 };
 
 use super::fixture::Fixture;
@@ -104,14 +104,14 @@ impl StoreWorld {
     }
 
     /// The record of a session that is not stored yet.
-    pub fn new_session(&self, name: &str) -> Session {
+    pub fn new_session(&self, name: &str) -> SessionRecord {
         let (at, bits) = (self.now(), self.bits());
         let name = Name::new(name).unwrap();
-        Session::new(SessionId::mint(at, bits), Space::default(), name, at)
+        SessionRecord::new(SessionId::mint(at, bits), Space::default(), name, at)
     }
 
     /// The spec of a task that `session` owns, with a unique handle.
-    pub fn spec(&self, session: &Session) -> Spec {
+    pub fn spec(&self, session: &SessionRecord) -> Spec {
         let mut spec = offshoot_core::doc::spec("task");
         spec.id = self.task_id();
         spec.lineage.session = session.id;
@@ -136,14 +136,14 @@ impl StoreWorld {
 
     /// A message from `from` that is not sent yet. Messages with the same key have the same
     /// text.
-    pub fn message(&self, from: offshoot_core::Caller, key: Option<&str>) -> Arc<Message> {
+    pub fn message(&self, from: offshoot_core::Caller, key: Option<&str>) -> Arc<InboxMessage> {
         let at = self.now();
         let id = MessageId::mint(at, self.bits());
         let text = match key {
             Some(key) => format!("message of {key}").into(),
             None => format!("message {}", self.minted.get()).into(),
         };
-        Arc::new(Message {
+        Arc::new(InboxMessage {
             id,
             from,
             text,
@@ -154,7 +154,7 @@ impl StoreWorld {
     }
 
     /// The write that sends `message` to `task`, with room for 100 messages.
-    pub fn send(&self, message: &Arc<Message>, task: TaskId) -> Write {
+    pub fn send(&self, message: &Arc<InboxMessage>, task: TaskId) -> Write {
         self.messages.borrow_mut().push((task, message.id));
         Write::Send { message: message.clone(), to: Owner::Task(task), room: 100 }
     }
@@ -194,7 +194,7 @@ impl StoreWorld {
     }
 
     /// Opens a session.
-    pub async fn session(&self, name: &str) -> Session {
+    pub async fn session(&self, name: &str) -> SessionRecord {
         let session = self.new_session(name);
         self.write(Write::OpenSession(Box::new(session.clone()))).await;
         session
@@ -208,7 +208,7 @@ impl StoreWorld {
     }
 
     /// Spawns and starts a task that `session` owns.
-    pub async fn running(&self, session: &Session) -> Task {
+    pub async fn running(&self, session: &SessionRecord) -> Task {
         let task = self.spawn(self.spec(session)).await;
         self.put(&task, Intent::Start(self.worker)).await
     }
@@ -307,7 +307,7 @@ impl StoreWorld {
     }
 
     /// The changes in a session's log after a cursor.
-    pub async fn changes(&self, session: &Session, after: Cursor) -> Vec<Change> {
+    pub async fn changes(&self, session: &SessionRecord, after: Cursor) -> Vec<Change> {
         let events = self.events(Some(session.id), after).await;
         events.into_iter().map(|event| event.change).collect()
     }

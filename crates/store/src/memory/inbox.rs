@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
-use offshoot_core::{Caller, IdHash, Message, MessageId, Owner, Row, RowBody, Task, TaskId};
+use offshoot_core::{Caller, IdHash, InboxMessage, MessageId, Owner, Row, RowBody, Task, TaskId};
 use smallvec::SmallVec;
 
 use super::row_queue::RowQueue;
@@ -50,7 +50,7 @@ impl Inbox {
     }
 
     /// Registers a message to the owner itself.
-    fn note(&mut self, message: &Message, number: u64) {
+    fn note(&mut self, message: &InboxMessage, number: u64) {
         self.messages.insert(message.id, number);
         if let Some(key) = &message.key {
             let fingerprint = Some(message.fingerprint());
@@ -60,7 +60,7 @@ impl Inbox {
     }
 
     /// The message that the sender of `message` has sent here with the same key.
-    pub(super) fn message_with_key(&self, message: &Message) -> Option<SentMessage> {
+    pub(super) fn message_with_key(&self, message: &InboxMessage) -> Option<SentMessage> {
         let key = message.key.as_ref()?;
         self.keys.get(&message.from)?.get(key).copied()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 use offshoot_core::{
-    Blob, IdHash, Name, Owner, Retention, Session, SessionId, Space, Task, TaskId,
+    Blob, IdHash, Name, Owner, Retention, SessionId, SessionRecord, Space, Task, TaskId,
 };
 use smallvec::SmallVec;
 use tokio::sync::Notify;
@@ -41,7 +41,7 @@ pub(super) type DeletedTasks = SmallVec<[Task; 2]>;
 /// The data of one session.
 #[derive(Debug)]
 pub(super) struct SessionEntry {
-    pub(super) session: Session,
+    pub(super) session: SessionRecord,
     // The ordinal in the list of sessions.
     pub(super) ordinal: u64,
     pub(super) log: VecDeque<LogEntry>,
@@ -56,7 +56,7 @@ pub(super) struct SessionEntry {
 }
 
 impl SessionEntry {
-    pub(super) fn new(session: Session, ordinal: u64) -> Self {
+    pub(super) fn new(session: SessionRecord, ordinal: u64) -> Self {
         Self {
             session,
             ordinal,
@@ -84,16 +84,20 @@ impl MemoryState {
         std::mem::take(&mut self.deleted)
     }
 
-    pub(super) fn session(&self, id: SessionId) -> Option<&Session> {
+    pub(super) fn session(&self, id: SessionId) -> Option<&SessionRecord> {
         self.sessions.get(&id).map(|entry| &entry.session)
     }
 
-    pub(super) fn session_named(&self, space: &Space, name: &Name) -> Option<&Session> {
+    pub(super) fn session_named(&self, space: &Space, name: &Name) -> Option<&SessionRecord> {
         let id = self.session_names.get(&(space.clone(), name.key().into()))?;
         self.session(*id)
     }
 
-    pub(super) fn sessions_page(&self, after: Option<PageCursor>, limit: usize) -> Page<Session> {
+    pub(super) fn sessions_page(
+        &self,
+        after: Option<PageCursor>,
+        limit: usize,
+    ) -> Page<SessionRecord> {
         let start = after.map_or(Bound::Unbounded, |PageCursor(at)| Bound::Excluded(at));
         let mut found = self.session_order.range((start, Bound::Unbounded));
         let mut items = Vec::new();

@@ -1,7 +1,8 @@
 //! The lookups of the precondition checks, in the memory store.
 
 use offshoot_core::{
-    CapReached, CapUsage, Message, Owner, RowId, Session, SessionId, Spec, StepState, Task, TaskId,
+    CapReached, CapUsage, InboxMessage, Owner, RowId, SessionId, SessionRecord, Spec, StepState,
+    Task, TaskId,
 };
 
 use super::inbox::Inbox;
@@ -42,11 +43,11 @@ impl<'state> StoreView for &'state MemoryState {
         self.index.counts_within(Some(session)).live()
     }
 
-    fn session(&mut self, id: SessionId) -> Option<&Session> {
+    fn session(&mut self, id: SessionId) -> Option<&SessionRecord> {
         MemoryState::session(self, id)
     }
 
-    fn session_named(&mut self, session: &Session) -> Option<SessionId> {
+    fn session_named(&mut self, session: &SessionRecord) -> Option<SessionId> {
         MemoryState::session_named(self, &session.space, &session.name).map(|found| found.id)
     }
 
@@ -89,7 +90,7 @@ impl<'state> StoreView for &'state MemoryState {
     fn message_with_key(
         &mut self,
         owner: Owner,
-        message: &Message,
+        message: &InboxMessage,
     ) -> Result<Option<SentMessage>, Conflict> {
         Ok(self.inboxes.get(&owner).and_then(|inbox| inbox.message_with_key(message)))
     }

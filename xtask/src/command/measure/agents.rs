@@ -1,14 +1,14 @@
-//! What agents and their tools cost: programs say it themselves, row by row.
+//! The cost of agents and their tools: example programs measure it and print it row by row.
 
 use anyhow::Result;
 
 use super::world;
 use crate::repository::Repository;
 
-/// Where the figures go.
+/// The file of the figures.
 pub(super) const REPORT: &str = "bench/AGENTS.md";
 
-/// The programs: examples of the crates that agents and their tools are in.
+/// The programs: examples of the crates of agents and their tools.
 const PROGRAMS: [(&str, &str); 4] = [
     ("offshoot-agent", "steps"),
     ("offshoot-agent", "parked"),
@@ -16,10 +16,10 @@ const PROGRAMS: [(&str, &str); 4] = [
     ("offshoot-tools", "search"),
 ];
 
-/// The first lines of the table that each of them prints.
+/// The first lines of the table that each program prints.
 const HEAD: &str = "| what | measured | must be | |\n|---|---|---|---|\n";
 
-/// What the programs print, as one table.
+/// Joins the output of the programs in one table.
 pub(super) fn report(repository: &Repository) -> Result<String> {
     let (cpu, kernel) = (world::processor()?, world::kernel()?);
     let mut report = format!(
@@ -36,7 +36,7 @@ pub(super) fn report(repository: &Repository) -> Result<String> {
     Ok(report)
 }
 
-/// The rows of a report that do not hold.
+/// The rows of a report whose limit is not met.
 pub(super) fn missed(report: &str) -> impl Iterator<Item = &str> {
     let rows = report.lines().filter(|line| line.contains("**not met**"));
     rows.filter_map(|row| row.split('|').nth(1)).map(str::trim)

@@ -6,7 +6,7 @@ use anyhow::{Result, ensure};
 
 use super::world::World;
 
-/// One figure, and what must hold of it.
+/// One figure and its limit.
 pub(super) struct Row {
     pub(super) what: &'static str,
     pub(super) measured: String,
@@ -14,13 +14,13 @@ pub(super) struct Row {
     pub(super) holds: bool,
 }
 
-/// How a figure is taken.
-type Taken = fn(&World) -> Result<Row>;
+/// The function that takes a figure.
+type MeasureFigure = fn(&World) -> Result<Row>;
 
 /// Every figure.
-pub(super) const ALL: &[Taken] = &[size, cold, rate, idle, flood_kept, flood_read, crowd];
+pub(super) const ALL: &[MeasureFigure] = &[size, cold, rate, idle, flood_kept, flood_read, crowd];
 
-/// How often what varies is repeated. The median counts.
+/// The number of repetitions of a varying measurement. The median is the result.
 const TIMES: usize = 5;
 
 /// The bytes of a flood.
@@ -82,7 +82,7 @@ fn idle(world: &World) -> Result<Row> {
     })
 }
 
-/// How long the flood takes into a file.
+/// The time of the flood into a file.
 fn flood_to_file(world: &World) -> Result<Duration> {
     world.shell(&format!("head -c {FLOOD} /dev/zero > flood; rm flood"))
 }
@@ -123,7 +123,7 @@ fn flood_read(world: &World) -> Result<Row> {
         "the same, read along by an attached `spawn` that misses nothing",
         "\"$OFFSHOOT\" spawn -- head -c FLOOD /dev/zero > flood; rm flood",
     )?;
-    // Nothing is promised of it but that the daemon stays small.
+    // The only promise is that the daemon stays small.
     Ok(Row { must: "≤ 64 MB", holds: world.memory("VmHWM")? <= 64_000_000, ..row })
 }
 

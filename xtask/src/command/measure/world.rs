@@ -1,4 +1,4 @@
-//! A data folder of its own for each figure, and the program that works on it.
+//! The data directory of a figure, and the program that works on it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// A data folder of its own. Its daemon ends with it.
+/// A data directory of its own. Its daemon ends with it.
 pub(super) struct World {
     pub(super) program: PathBuf,
     folder: PathBuf,
@@ -20,12 +20,12 @@ impl World {
         Ok(Self { program: program.to_owned(), folder })
     }
 
-    /// The folder that is measured in.
+    /// The measured directory.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// A program that knows the data folder.
+    /// A call of the program on the data directory.
     pub(super) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command.env("OFFSHOOT_DATA", self.folder.join("data")).env("OFFSHOOT", &self.program);
@@ -33,23 +33,23 @@ impl World {
         command
     }
 
-    /// Runs the program; what it said, and how long it took.
+    /// Runs the program. Returns its output and the elapsed time.
     pub(super) fn offshoot(&self, args: &[&str]) -> Result<(String, Duration)> {
         timed(self.command(&self.program).args(args))
     }
 
-    /// What the program answers in JSON.
+    /// The JSON answer of the program.
     pub(super) fn json(&self, args: &[&str]) -> Result<Value> {
         let (said, _) = self.offshoot(&[&["--json"], args].concat())?;
         serde_json::from_str(&said).with_context(|| format!("{args:?} said {said:?}"))
     }
 
-    /// Runs a shell script that finds the program as `$OFFSHOOT`; how long it took.
+    /// Runs a shell script that finds the program as `$OFFSHOOT`. Returns the elapsed time.
     pub(super) fn shell(&self, script: &str) -> Result<Duration> {
         timed(self.command("sh").args(["-c", script])).map(|(_, took)| took)
     }
 
-    /// A figure in bytes that the system keeps of the daemon.
+    /// A figure in bytes that the system reports about the daemon.
     pub(super) fn memory(&self, name: &str) -> Result<u64> {
         let pid = self.json(&["daemon", "status"])?["pid"].as_u64().context("no daemon runs")?;
         let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -75,7 +75,7 @@ fn timed(command: &mut Command) -> Result<(String, Duration)> {
     Ok((String::from_utf8_lossy(&output.stdout).into_owned(), took))
 }
 
-/// What the figures were measured on.
+/// The machine of the figures.
 pub(super) fn processor() -> Result<String> {
     let told = std::fs::read_to_string("/proc/cpuinfo")?;
     let model = told.lines().find_map(|line| line.strip_prefix("model name"));

@@ -1,6 +1,6 @@
-//! Chance that is the same for the same seed.
+//! Randomness that is repeatable from a seed.
 
-/// Numbers that look random and are the same for the same seed.
+/// Pseudorandom numbers from a seed.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(u64);
 
@@ -10,19 +10,19 @@ impl Dice {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0xa5a5)
     }
 
-    /// The next of so many numbers, from zero.
+    /// The next number below `sides`.
     pub(super) fn below(&mut self, sides: u64) -> u64 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         let mixed = ((self.0 >> 33) ^ (self.0 >> 11)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (mixed >> 17) % sides.max(1)
     }
 
-    /// Whether something happens that does once in so many times.
+    /// Returns true once in this many times on average.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 
-    /// One of these.
+    /// One of these values.
     pub(super) fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
         &all[self.below(all.len() as u64) as usize]
     }

@@ -1,21 +1,21 @@
-//! What people do to the agents of a life.
+//! The actions of people during a run.
 
 use offshoot_core::{DeliveryMode, TaskId};
 use offshoot_runtime::{Runtime, TaskRef};
 
+use super::deliveries;
 use super::dice::Dice;
 use super::seen::Seen;
-use super::told;
 
-/// A person who looks on.
+/// A person who watches.
 pub(super) struct Person<'a> {
     pub(super) runtime: &'a Runtime,
     pub(super) seen: &'a Seen,
 }
 
 impl Person<'_> {
-    /// Does something, or nothing. Whoever it is done to may have ended
-    /// meanwhile, and goes on for it then or does not: that is fine, too.
+    /// Does one thing to the agents, or nothing. A task may have ended meanwhile; a message may
+    /// then continue it or fail, and both are correct.
     pub(super) async fn meddle(&self, dice: &mut Dice, lead: &TaskRef) -> Option<TaskId> {
         match dice.below(6) {
             0 | 1 => {
@@ -46,7 +46,7 @@ impl Person<'_> {
         }
     }
 
-    /// Cuts in on whatever is being said.
+    /// Interrupts every live agent.
     pub(super) async fn interrupt_all(&self) {
         for task in self.tasks(Whose::Live).await {
             let _ended_meanwhile = task.send("listen").mode(DeliveryMode::Interrupt).await;
@@ -55,7 +55,7 @@ impl Person<'_> {
 
     async fn tasks(&self, whose: Whose) -> Vec<TaskRef> {
         let mut found = Vec::new();
-        let Ok(all) = told::all(self.runtime).await else { return found };
+        let Ok(all) = deliveries::all(self.runtime).await else { return found };
         for task in all.iter().filter(|task| task.is_live() == (whose == Whose::Live)) {
             found.extend(self.runtime.task(&task.id().to_string()).await.ok());
         }
@@ -63,7 +63,7 @@ impl Person<'_> {
     }
 }
 
-/// Which tasks are meant.
+/// Which tasks to select.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
     Live,

@@ -1,4 +1,4 @@
-//! What the models of a life say.
+//! The script of the models of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,20 +10,19 @@ use super::dice::Dice;
 use super::seen::Seen;
 use crate::support::NAMES;
 
-/// After so many requests every model comes to an end.
+/// The number of requests after which every model ends.
 const REQUESTS: usize = 40;
 
-/// What every answer says that calls tools.
+/// The text of every answer that calls tools.
 const CALLS: &str = "some calls";
 
-/// What the models say, one request after the other.
+/// The answers of the models, one request after the other.
 pub(super) struct Script {
     dice: Dice,
     asked: usize,
-    /// The names of those that were sent off so far.
+    /// The names of the agents spawned so far.
     names: Vec<String>,
-    /// The number of the request that is answered by half an answer; zero for
-    /// none.
+    /// The number of the request that receives half an answer; zero for none.
     hang: Arc<AtomicUsize>,
     seen: Arc<Seen>,
 }
@@ -33,7 +32,7 @@ impl Script {
         Self { dice, asked: 0, names: Vec::new(), hang, seen }
     }
 
-    /// What is said to this request.
+    /// The answer to this request.
     pub(super) fn next(&mut self, asked: &ReceivedRequest) -> ScriptedReply {
         self.asked += 1;
         let Some(language) = WireProtocol::of(&asked.path) else { return ScriptedReply::default() };
@@ -44,7 +43,7 @@ impl Script {
             self.seen.cut.add();
             return language.reply(&[ReplyPart::text("a long story")]).only(2).then_hang();
         }
-        // What they read is what was said; what they are is not counted.
+        // The size is that of the conversation, without the system prompt and the tools.
         let said = ["messages", "input"].map(|list| asked.body[list].to_string().len() as u64);
         let tokens = Tokens { input: said.iter().sum::<u64>() / 4, cached: 0, ..Tokens::default() };
         let says = match self.dice.below(24) {
@@ -99,7 +98,7 @@ impl Script {
     }
 
     fn call(&mut self, number: u64) -> ReplyPart {
-        // Some repeat their ids from answer to answer.
+        // Some models repeat their ids from answer to answer.
         let id = match self.dice.once_in(4) {
             true => format!("call_{number}"),
             false => format!("call_{}_{number}", self.asked),
@@ -111,14 +110,14 @@ impl Script {
             4 => ("look", json!({"at": "the sea"}).to_string()),
             5 => {
                 let mode = self.dice.one_of(&["steer", "interrupt", "follow_up"]);
-                let said = json!({"to": self.somebody(), "text": "a word", "mode": mode});
+                let said = json!({"to": self.recipient(), "text": "a word", "mode": mode});
                 ("send_message", said.to_string())
             }
             6 => {
-                let wait = json!({"tasks": [self.somebody()], "timeout_seconds": 1});
+                let wait = json!({"tasks": [self.recipient()], "timeout_seconds": 1});
                 ("wait_tasks", wait.to_string())
             }
-            7 => ("cancel_task", json!({"task": self.somebody()}).to_string()),
+            7 => ("cancel_task", json!({"task": self.recipient()}).to_string()),
             _ => ("spawn_agent", self.errand(number).to_string()),
         };
         ReplyPart::call(&id, name, &arguments)
@@ -141,15 +140,15 @@ impl Script {
         errand
     }
 
-    /// Somebody who was sent off, by whomever, or a word for several.
-    fn somebody(&mut self) -> String {
+    /// The name of any spawned agent, or a word for several agents.
+    fn recipient(&mut self) -> String {
         let at = self.dice.below(self.names.len() as u64 + 2) as usize;
         let words = ["all", "parent"];
         self.names.get(at).cloned().unwrap_or_else(|| (*self.dice.one_of(&words)).to_owned())
     }
 }
 
-/// Whether a summary is asked for.
+/// Whether the request asks for a compaction.
 pub(super) fn sums_up(asked: &ReceivedRequest) -> bool {
     asked.text.contains("Sum up the conversation so far")
 }

@@ -1,9 +1,8 @@
-//! What has happened in all lives: a test in which nothing happens proves
-//! nothing.
+//! The events of all runs: a test in which nothing happens proves nothing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How often something has happened.
+/// The number of times that an event has happened.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicUsize);
 
@@ -17,31 +16,31 @@ impl Count {
     }
 }
 
-/// What has happened.
+/// The number of events of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// A summary was asked for.
+    /// A compaction was requested.
     pub(super) summed: Count,
-    /// A request began with a summary.
+    /// A request began with a compaction.
     pub(super) went_on: Count,
-    /// A model could not read all of it.
+    /// A model could not read the whole conversation.
     pub(super) too_long: Count,
-    /// Half an answer was said, and somebody came in between.
+    /// A message interrupted half an answer.
     pub(super) cut: Count,
-    /// A fork was asked for.
+    /// A fork was requested.
     pub(super) forked: Count,
-    /// The models of all names became others.
+    /// The models of all names changed.
     pub(super) switched: Count,
-    /// A task that had ended went on.
+    /// An ended task was continued.
     pub(super) continued: Count,
-    /// A task was cancelled by a person.
+    /// A person cancelled a task.
     pub(super) cancelled: Count,
     /// The process died.
     pub(super) crashed: Count,
 }
 
 impl Seen {
-    /// What never happened.
+    /// The events that never happened.
     pub(super) fn never(&self) -> Vec<&'static str> {
         let all = [
             ("summed", &self.summed),

@@ -1,4 +1,4 @@
-//! What may be spawned.
+//! The rules for spawns.
 
 use offshoot_core::{Caps, Owner, SweepScope, Task};
 

@@ -1,5 +1,5 @@
-//! How often a task has crashed: attempts that died while they ran count, in a
-//! row, until one gets further.
+//! The number of crashes of a task: attempts that died while they ran count, in a row, until
+//! one makes progress.
 
 use offshoot_core::{Change, FailureKind, Outcome, Recovery, Task, TaskState, WorkerId};
 
@@ -8,7 +8,7 @@ use crate::running_bodies::{BackendFinding, RunningBodies};
 use crate::scenario::MAX_ATTEMPTS;
 use crate::violation::{Checked, ensure};
 
-/// Checks what a change that `by` writes does to the count.
+/// Checks the effect of a change by `by` on the number.
 pub fn check(
     shadow: &StoreModel,
     (before, after): (&Task, &Task),
@@ -17,7 +17,7 @@ pub fn check(
 ) -> Checked {
     let id = after.id();
     let died = before.lease.worker.is_some() && before.lease.worker != by;
-    // One that waits does nothing that could kill its worker.
+    // A waiting task does nothing that could kill its worker.
     let crashes = before.crashes + u32::from(died && before.state == TaskState::Running);
     let expected = match change {
         Change::Requeued => {
@@ -60,8 +60,8 @@ pub fn check(
     )
 }
 
-/// Checks that a task whose worker died is taken up again only if its kind
-/// allows it and its end is unknown.
+/// Checks that a task whose worker died is resumed only if its kind allows it and its end is
+/// unknown.
 pub fn check_policy(
     bodies: &RunningBodies,
     before: &Task,

@@ -1,4 +1,4 @@
-//! How a task may end, and what its end brings.
+//! The rules for the end of a task and its effects.
 
 use offshoot_core::{
     Failure, FailureKind, Outcome, Owner, Recovery, Task, TaskId, TaskState, WorkerId,
@@ -9,9 +9,9 @@ use crate::model::store_model::StoreModel;
 use crate::running_bodies::{BackendFinding, BodyEnd, RunningBodies};
 use crate::violation::{Checked, Violation, ensure};
 
-/// Checks that the commit that ends a task tells its owner, and that nothing
-/// it owns lives on. `shadow` is the state after the commit.
-pub fn check_told(shadow: &StoreModel, batch: &Batch, task: &Task) -> Checked {
+/// Checks that the commit that ends a task reports the end to its owner, and that no task it
+/// owns lives on. `shadow` is the state after the commit.
+pub fn check_notice(shadow: &StoreModel, batch: &Batch, task: &Task) -> Checked {
     let id = task.id();
     let ends_too = |owner: TaskId| {
         let put = batch.writes.iter().find_map(|write| match write {
@@ -54,8 +54,7 @@ pub fn check_told(shadow: &StoreModel, batch: &Batch, task: &Task) -> Checked {
     Ok(())
 }
 
-/// Checks that an outcome is what really happened. `before` is the record
-/// that it was decided on.
+/// Checks that an outcome is true. `before` is the record from which it was decided.
 pub fn check_truth(
     before: &Task,
     after: &Task,

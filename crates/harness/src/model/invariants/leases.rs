@@ -1,4 +1,4 @@
-//! Who may execute and write.
+//! The rules for leases: which worker may execute and write.
 
 use offshoot_core::{Owner, Phase, Task, WorkerId};
 use offshoot_store::{Batch, Write};
@@ -44,8 +44,8 @@ pub fn check_record(
     Ok(())
 }
 
-/// Checks that what only an attempt may write is written by the attempt that
-/// holds the lease, and by the worker that does.
+/// Checks that a write reserved to an attempt comes from the attempt that holds the lease, and
+/// from its worker.
 pub fn check_fence(shadow: &StoreModel, batch: &Batch, by: Option<WorkerId>) -> Checked {
     if let Some(fence) = &batch.fence {
         let lease = shadow.task(fence.task).map(|task| task.lease);

@@ -1,13 +1,13 @@
-//! What an inbox takes, and what it refuses.
+//! The rules for accepted and refused messages.
 
-use offshoot_core::{Capabilities, Message, Owner};
+use offshoot_core::{Capabilities, InboxMessage, Owner};
 use offshoot_store::{Batch, Conflict, Write};
 
 use crate::model::store_model::StoreModel;
 use crate::violation::{Checked, ensure};
 
-/// Checks a message that was taken against the state before it.
-pub fn check(shadow: &StoreModel, message: &Message, to: Owner, room: usize) -> Checked {
+/// Checks an accepted message against the state before it.
+pub fn check(shadow: &StoreModel, message: &InboxMessage, to: Owner, room: usize) -> Checked {
     let before = shadow.sent_before(to, message);
     ensure(before.is_none(), "S5.3 a repeated key finds the same message", || {
         format!("{message:?} was sent to {to}, and before it {before:?}")
@@ -27,7 +27,7 @@ pub fn check(shadow: &StoreModel, message: &Message, to: Owner, room: usize) -> 
     Ok(())
 }
 
-/// Checks that a message that was refused was refused for what is so.
+/// Checks that the reason of a refusal is true.
 pub fn check_refusal(shadow: &StoreModel, batch: &Batch, conflict: &Conflict) -> Checked {
     let sent = batch.writes.iter().find_map(|write| match write {
         Write::Send { message, to, .. } => Some((*to, message)),
@@ -50,6 +50,6 @@ pub fn check_refusal(shadow: &StoreModel, batch: &Batch, conflict: &Conflict) ->
     })
 }
 
-fn says_the_same(one: &Message, other: &Message) -> bool {
+fn says_the_same(one: &InboxMessage, other: &InboxMessage) -> bool {
     one.text == other.text && one.mode == other.mode
 }

@@ -12,7 +12,7 @@ use crate::running_bodies::BodyActivity;
 
 use crate::violation::{Checked, Violation, ensure};
 
-/// Checks that everybody who does not go on has a reason not to.
+/// Checks that every task and actor at rest has a reason to wait.
 pub fn check_progress(model: &RuntimeModel, actors: &[Option<BodyActivity>]) -> Checked {
     sweeps::check_over(&model.shadow)?;
     removal::check_over(&model.shadow)?;
@@ -52,11 +52,11 @@ fn is_excused(model: &RuntimeModel, task: &Task) -> bool {
             let executing = Executing::count(&model.shadow, model.worker);
             !executing.has_room(&model.caps, task.spec.lineage.session, task.owner())
         }
-        // Who was asked to stop may hang only until it is forced.
+        // A cancelled task may hang only until it is forced.
         TaskState::Running | TaskState::Waiting(_) if task.cancel.is_some() => false,
         TaskState::Running => inside.is_some_and(|inside| match &inside.doing {
             BodyActivity::Hanging => true,
-            // It can go on, but finds no slot.
+            // The task could go on, but finds no slot.
             doing => !is_waiting(model, doing) && !has_room(model, task),
         }),
         TaskState::Waiting(on) => inside.is_some_and(|inside| match (on, &inside.doing) {
@@ -66,7 +66,7 @@ fn is_excused(model: &RuntimeModel, task: &Task) -> bool {
             (WaitingOn::Message, BodyActivity::Idling(owner)) => {
                 !model.shadow.has_reason(*owner) || !has_room(model, task)
             }
-            // A wait given up just before the question may still label it.
+            // A wait that ended just before the question may still label it.
             (_, BodyActivity::Asking) => {
                 let asked = model.shadow.questions.get(&id);
                 asked.is_some_and(|asked| asked.iter().any(Option::is_none))
@@ -84,7 +84,7 @@ fn has_room(model: &RuntimeModel, task: &Task) -> bool {
     executing.has_room(&model.caps, task.spec.lineage.session, task.owner())
 }
 
-/// Whether the awaited thing is still missing.
+/// Whether the awaited event is still missing.
 fn is_waiting(model: &RuntimeModel, doing: &BodyActivity) -> bool {
     match doing {
         BodyActivity::Waiting { tasks, any } => {
@@ -100,8 +100,7 @@ fn is_waiting(model: &RuntimeModel, doing: &BodyActivity) -> bool {
     }
 }
 
-/// Whether the task has an unanswered question. One that was
-/// answered may wait for a slot to go on.
+/// Whether the task has an unanswered question. A task with an answer may wait for a slot.
 fn is_asking(model: &RuntimeModel, task: &Task) -> bool {
     let Some(number) = task.state.question() else { return false };
     let asked = model.shadow.questions.get(&task.id());
@@ -118,7 +117,7 @@ pub fn check_read(model: &RuntimeModel, owner: Owner, doing: Option<&BodyActivit
     )
 }
 
-/// Checks that every task has ended and nothing runs.
+/// Checks that every task has ended and no body runs.
 pub fn check_ended(model: &RuntimeModel, actors: &[Option<BodyActivity>]) -> Checked {
     if let Some(known) = model.shadow.live().next() {
         let inside = model.bodies.inside(known.task.id(), known.task.lease.epoch);
@@ -138,7 +137,7 @@ pub fn check_ended(model: &RuntimeModel, actors: &[Option<BodyActivity>]) -> Che
     })
 }
 
-/// Compares the disk with what it must hold.
+/// Compares the disk with the expected contents.
 pub fn check_disk(model: &RuntimeModel, memory: &Memory) -> Checked {
     let shadow = &model.shadow;
     for id in &shadow.order {
@@ -189,7 +188,7 @@ fn check_history(model: &RuntimeModel, memory: &Memory, owner: Owner) -> Checked
     })
 }
 
-/// Every task that ended is told of exactly once.
+/// Checks that the end of every task is reported exactly once.
 fn check_results(model: &RuntimeModel) -> Checked {
     let shadow = &model.shadow;
     for id in &shadow.order {
@@ -205,7 +204,7 @@ fn check_results(model: &RuntimeModel) -> Checked {
         let times = history.map_or(0, |texts| texts.iter().filter(|had| ***had == *text).count());
         let once = match row.fate {
             RowFate::Appended => times == 1,
-            // A row that was acknowledged alone was read elsewhere.
+            // A row acknowledged without an append is in no history.
             RowFate::Acked => model.explicit.contains(id) || times == 1,
             RowFate::Pending | RowFate::Deleted | RowFate::Removed => times == 0,
         };
@@ -216,7 +215,7 @@ fn check_results(model: &RuntimeModel) -> Checked {
     Ok(())
 }
 
-/// The log tells every change in order, and readers missed none.
+/// Checks that the log has every change in order, and that readers missed none.
 fn check_log(model: &RuntimeModel, memory: &Memory) -> Checked {
     for (session, known) in &model.shadow.log {
         let page = now(memory.events(Some(*session), Cursor::START, usize::MAX))?;
@@ -260,7 +259,7 @@ fn is_of_record(change: &Change) -> bool {
     )
 }
 
-/// The memory store's answer, which is always there.
+/// The answer of the memory store, which is always ready.
 fn now<T>(read: ReadFuture<T>) -> Result<T, Violation> {
     match read.try_now() {
         Ok(Ok(found)) => Ok(found),

@@ -1,16 +1,15 @@
-//! Sessions that are removed: when that may begin, and what must be left of
-//! them, which is nothing.
+//! The rules for the removal of sessions: when it may begin, and that nothing of them is left.
 
-use offshoot_core::{Owner, Session, SessionId, TaskId};
+use offshoot_core::{Owner, SessionId, SessionRecord, TaskId};
 use offshoot_store::{Memory, Store};
 
 use crate::model::SessionListener;
 use crate::model::store_model::{RowFate, StoreModel, TaskPresence};
 use crate::violation::{Checked, ensure};
 
-/// Checks a session's next record: if its removal begins, nothing of it lives.
-/// What belongs to it counts as gone from then on.
-pub fn check(shadow: &mut StoreModel, session: &Session) -> Checked {
+/// Checks a session's next record: if its removal begins, no task of it lives. From then on its
+/// contents count as gone.
+pub fn check(shadow: &mut StoreModel, session: &SessionRecord) -> Checked {
     let id = session.id;
     if !session.is_removing() {
         return ensure(is_there(shadow, id), "a removal cannot be taken back", || {
@@ -26,7 +25,7 @@ pub fn check(shadow: &mut StoreModel, session: &Session) -> Checked {
     Ok(())
 }
 
-/// Checks that what is written to a session is written to one that stays.
+/// Checks that writes to a session go to one that is not being removed.
 pub fn check_there(shadow: &StoreModel, owner: Owner) -> Checked {
     let Owner::Session(id) = owner else { return Ok(()) };
     ensure(is_there(shadow, id), "nothing is written to a session that is removed", || {
@@ -34,13 +33,13 @@ pub fn check_there(shadow: &StoreModel, owner: Owner) -> Checked {
     })
 }
 
-/// Whether a session is there and is not being removed.
+/// Whether a session exists and is not being removed.
 pub fn is_there(shadow: &StoreModel, id: SessionId) -> bool {
     shadow.sessions.get(&id).is_some_and(|session| session.removing.is_none())
 }
 
-/// Checks a part of a removal: only what shall go has gone, and once the
-/// session is gone nothing of it is left.
+/// Checks a part of a removal: it deletes only contents of the session, and once the session is
+/// gone, nothing of it is left.
 pub fn check_removed(
     shadow: &mut StoreModel,
     memory: &Memory,
@@ -49,7 +48,7 @@ pub fn check_removed(
 ) -> Checked {
     let known = shadow.sessions.get(&id);
     ensure(
-        deleted == 0 || known.is_some_and(Session::is_removing),
+        deleted == 0 || known.is_some_and(SessionRecord::is_removing),
         "only a session that is being removed is removed",
         || format!("{deleted} things of {id} were deleted, and it is {known:?}"),
     )?;
@@ -88,7 +87,7 @@ fn check_gone(shadow: &StoreModel, memory: &Memory, id: SessionId) -> Checked {
     Ok(())
 }
 
-/// Checks that no removal was left half-way.
+/// Checks that no removal was left half done.
 pub fn check_over(shadow: &StoreModel) -> Checked {
     let left = shadow.sessions.values().find(|session| session.is_removing());
     ensure(left.is_none(), "recovery finishes an interrupted removal", || {
@@ -97,7 +96,10 @@ pub fn check_over(shadow: &StoreModel) -> Checked {
 }
 
 /// Checks that a removed session has no listener.
-pub fn check_heard(shadow: &StoreModel, listening: &[(SessionId, SessionListener)]) -> Checked {
+pub fn check_no_listener(
+    shadow: &StoreModel,
+    listening: &[(SessionId, SessionListener)],
+) -> Checked {
     let deaf = listening.iter().find(|(id, _)| !is_there(shadow, *id));
     ensure(deaf.is_none(), "who waits on a session hears that it is removed", || {
         format!("a listener is left at {deaf:?}")
@@ -105,7 +107,7 @@ pub fn check_heard(shadow: &StoreModel, listening: &[(SessionId, SessionListener
 }
 
 impl StoreModel {
-    /// Notes that everything of a session goes.
+    /// Records that everything of a session is deleted.
     fn let_go(&mut self, id: SessionId) {
         let mut owners = vec![Owner::Session(id)];
         for known in self.tasks.values_mut().filter(|known| known.task.spec.lineage.session == id) {

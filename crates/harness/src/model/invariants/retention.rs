@@ -1,8 +1,7 @@
-//! What the store may forget, and must.
+//! The rules for what the store may forget, and what it must forget.
 //!
-//! A store forgets inside commits and by itself, and says nothing of it but an
-//! event. So what has gone is found by looking, right after whatever may have
-//! made it go.
+//! A store forgets inside commits and by itself, and reports it only by an event. So the model
+//! looks for forgotten tasks right after every event that may have made them go.
 
 use std::time::Duration;
 
@@ -13,30 +12,29 @@ use offshoot_store::{Memory, Store};
 use crate::model::store_model::{ModelTask, RowFate, StoreModel, TaskPresence};
 use crate::violation::{Checked, ensure};
 
-/// Ends are written in another order than they are decided in, and the wall
-/// clock may have been set back: something due may hide behind something that
-/// is not for so long.
+/// Ends are written in another order than they are decided in, and the wall clock may have been
+/// set back. For this time, a due task may be behind one that is not due.
 const SLACK: Duration = Duration::from_secs(60);
 
-/// What may have made a task go.
+/// The event that may have made a task go.
 #[derive(Clone, Copy, Debug)]
 pub enum DeletionCause {
-    /// A commit, after which the newest that were read are kept.
+    /// A commit, after which the newest ends that were read are kept.
     Commit,
-    /// The end of its retention, and whether everything due had to go.
+    /// The end of its retention, and whether every due task had to go.
     Expiry(Stamp, Thoroughness),
 }
 
-/// Whether everything due had to go.
+/// Whether every due task had to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// It had to: the store says that nothing is left.
+    /// Yes: the store reports that none is left.
     All,
-    /// There may be more.
+    /// No: there may be more.
     Some,
 }
 
-/// Finds the tasks that have gone, and checks that they might.
+/// Finds the tasks that have gone, and checks that each was allowed to go.
 pub fn check(
     shadow: &mut StoreModel,
     memory: &Memory,
@@ -89,7 +87,7 @@ fn stored_ends(shadow: &StoreModel) -> impl Iterator<Item = &ModelTask> {
     stored.filter(|known| !known.task.is_live())
 }
 
-/// The newest that were read are there, and none but them.
+/// Checks that exactly the newest ends that were read are kept.
 fn check_newest(shadow: &StoreModel, retention: &Retention, gone: &[TaskId]) -> Checked {
     let mut read: HashMap<SessionId, Vec<u64>> = HashMap::new();
     for known in stored_ends(shadow) {
@@ -130,7 +128,7 @@ impl StoreModel {
         self.tasks.get(&id).is_some_and(|known| known.kept == TaskPresence::Stored)
     }
 
-    /// Notes that the store has this task no more, nor a row that tells of it.
+    /// Records that the store has deleted this task and every row that reports it.
     fn lose(&mut self, id: TaskId, kept: TaskPresence) {
         if let Some(known) = self.tasks.get_mut(&id) {
             known.kept = kept;

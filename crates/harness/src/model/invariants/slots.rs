@@ -1,11 +1,11 @@
-//! How many may execute.
+//! The limits on executing tasks.
 
 use offshoot_core::{Caps, IdHash, Owner, SessionId, TaskState, WorkerId};
 
 use crate::model::store_model::StoreModel;
 use crate::violation::{Checked, ensure};
 
-/// How many tasks execute under a worker, in all and by session and owner.
+/// The number of tasks that execute under a worker: in all, by session and by owner.
 #[derive(Debug, Default)]
 pub struct Executing {
     space: u64,
@@ -14,8 +14,8 @@ pub struct Executing {
 }
 
 impl Executing {
-    /// Counts the tasks that execute under `worker`. One that was asked to
-    /// stop may end its wait without a slot, so it belongs to no slot.
+    /// Counts the tasks that execute under `worker`. A cancelled task may end its wait without
+    /// a slot, so it has none here.
     pub fn count(shadow: &StoreModel, worker: Option<WorkerId>) -> Self {
         let mut executing = Self::default();
         for known in shadow.live() {
@@ -32,7 +32,7 @@ impl Executing {
         executing
     }
 
-    /// Whether one more of this session and owner may execute.
+    /// Whether one more task of this session and owner may execute.
     pub fn has_room(&self, caps: &Caps, session: SessionId, owner: Owner) -> bool {
         let below = |limit: Option<u64>, used: u64| limit.is_none_or(|limit| used < limit);
         let of = |count: Option<&u64>| count.copied().unwrap_or(0);

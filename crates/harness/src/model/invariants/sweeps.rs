@@ -1,7 +1,7 @@
-//! Cancels of many tasks at once: what each has to reach, from the commit that
-//! makes it durable to the one that says it is done.
+//! Cancels of several tasks at once: the tasks that each must reach, from the commit that makes
+//! it durable to the one that reports it as done.
 
-use offshoot_core::{Session, SessionId, Sweep, SweepScope, Task, TaskId, Tie};
+use offshoot_core::{SessionId, SessionRecord, Sweep, SweepScope, Task, TaskId, Tie};
 
 use crate::model::store_model::StoreModel;
 use crate::violation::{Checked, ensure};
@@ -14,9 +14,9 @@ pub struct SweepStart {
     due: Vec<TaskId>,
 }
 
-/// Checks a session's next record: a sweep that is no longer in it has reached
-/// everybody. `shadow` has the record before.
-pub fn check(shadow: &mut StoreModel, session: &Session) -> Checked {
+/// Checks a session's next record: a sweep that is no longer in it has reached all its tasks.
+/// `shadow` has the record before.
+pub fn check(shadow: &mut StoreModel, session: &SessionRecord) -> Checked {
     let before = shadow.sessions.get(&session.id);
     let begun: Vec<_> = session
         .sweeps
@@ -45,7 +45,7 @@ pub fn check(shadow: &mut StoreModel, session: &Session) -> Checked {
     })
 }
 
-/// The live tasks a sweep that begins now must reach.
+/// The live tasks that a sweep beginning now must reach.
 fn due(shadow: &StoreModel, session: SessionId, reach: SweepScope) -> Vec<TaskId> {
     let of_session = shadow.live().map(|known| &known.task);
     let of_session = of_session.filter(|task| task.spec.lineage.session == session);
@@ -68,7 +68,7 @@ fn due(shadow: &StoreModel, session: SessionId, reach: SweepScope) -> Vec<TaskId
     due
 }
 
-/// Checks that no cancel was left half-way.
+/// Checks that no cancel was left half done.
 pub fn check_over(shadow: &StoreModel) -> Checked {
     let left = shadow.sessions.values().find(|session| !session.sweeps.is_empty());
     ensure(left.is_none(), "S6.4 recovery finishes an interrupted cascade", || {

@@ -1,4 +1,4 @@
-//! Where a record may go.
+//! The permitted changes of a record.
 
 use offshoot_core::{Phase, Task};
 
@@ -41,8 +41,8 @@ fn is_legal(before: &Task, from: Phase, to: Phase) -> bool {
     use Phase::{Cancelled, Completed, Failed, Lost, Queued, Running, Waiting};
     match (from, to) {
         (Queued, Queued | Running | Failed | Cancelled | Lost) => true,
-        // It went back into the queue, its children live on, and it is ended
-        // before it starts again.
+        // The task went back into the queue, its children live on, and it is ended before it
+        // starts again.
         (Queued, Waiting) => before.attempts > 0,
         (Running | Waiting, Queued | Running | Waiting) => true,
         (Running | Waiting, Completed | Failed | Cancelled | Lost) => true,

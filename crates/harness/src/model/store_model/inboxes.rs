@@ -1,9 +1,9 @@
-//! What the inboxes must hold.
+//! The expected contents of the inboxes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use offshoot_core::{Caller, Message, MessageId, Owner, RowBody, RowId, Task, TaskId, Wake};
+use offshoot_core::{Caller, InboxMessage, MessageId, Owner, RowBody, RowId, Task, TaskId, Wake};
 
 use super::{ModelRow, RowFate, StoreModel};
 use crate::model::invariants::removal;
@@ -64,8 +64,8 @@ impl StoreModel {
         }
     }
 
-    /// Who gets a message back, if its sender can still read.
-    fn reader(&self, message: &Message, closing: TaskId) -> Option<Owner> {
+    /// The recipient of a returned message, if its sender can still read.
+    fn reader(&self, message: &InboxMessage, closing: TaskId) -> Option<Owner> {
         match message.from {
             Caller::Host => None,
             Caller::Session(id) => Some(Owner::Session(id)),
@@ -93,7 +93,7 @@ impl StoreModel {
         })
     }
 
-    /// How many messages to an owner it has not read.
+    /// The number of unread messages of an owner.
     pub fn unread_messages(&self, owner: Owner) -> usize {
         let unread = self.inboxes.get(&owner).into_iter().flat_map(BTreeMap::values);
         let unread = unread.filter_map(|id| self.rows.get(id));
@@ -101,14 +101,14 @@ impl StoreModel {
         unread.filter(sent).count()
     }
 
-    /// What the sender of a message has sent this owner under its key.
-    pub fn sent_before(&self, owner: Owner, message: &Message) -> Option<&Message> {
+    /// The message that the sender of this one has sent this owner under its key.
+    pub fn sent_before(&self, owner: Owner, message: &InboxMessage) -> Option<&InboxMessage> {
         let key = message.key.as_ref()?;
         let sent = self.keyed.get(&(owner, message.from))?;
         sent.iter().map(Arc::as_ref).find(|sent| sent.key.as_ref() == Some(key))
     }
 
-    /// What became of a message.
+    /// The state of a message.
     pub fn message(&self, id: MessageId) -> Option<&ModelRow> {
         self.rows.get(&RowId::from(id))
     }

@@ -1,4 +1,4 @@
-//! Every acknowledged task exists once and is the one that was spawned.
+//! Every acknowledged task exists once and is the spawned one.
 
 use hashbrown::HashMap;
 use offshoot_client::wire::Task;
@@ -12,7 +12,7 @@ const THERE: &str = "what was acknowledged is there";
 const ONCE: &str = "a task that was spawned once exists once";
 const SAME: &str = "a task is the one that was spawned";
 
-/// Checks every errand, and that there is nothing else.
+/// Checks every command, and that no other task exists.
 pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     let mut ids: HashMap<&str, usize> = HashMap::new();
     for (number, task) in &world.tasks {

@@ -1,5 +1,4 @@
-//! Every task reaches one end, which is what really happened and never
-//! changes.
+//! Every task reaches one end, which is true and never changes.
 
 use std::time::Duration;
 
@@ -18,10 +17,10 @@ const TRUE: &str = "the end is what really happened";
 const LOST: &str = "only what a killed daemon executed is lost";
 const STOPPED: &str = "only what was stopped is cancelled";
 
-/// How many attempts may end without a word before a command is given up.
+/// The number of silent attempts after which a command is given up.
 const ATTEMPTS: usize = 3;
 
-/// How long a daemon may take that ends in good order.
+/// The time limit for the orderly end of a daemon.
 const ORDERLY: Duration = Duration::from_secs(20);
 
 /// Checks the end of every task.
@@ -32,11 +31,11 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
             *number,
             one(entry, task).and_then(|outcome| Story { books, world, entry, task }.check(outcome)),
         );
-        found.take(*number, as_told(entry, task));
+        found.take(*number, check_received(entry, task));
     }
 }
 
-/// There is one end, and it was never another.
+/// Checks that the task has one end, equal to every earlier report.
 fn one<'a>(entry: &Entry, task: &'a Task) -> Result<&'a Outcome, Violation> {
     let end = End::of(task).ok_or_else(|| {
         Violation::new(ENDS, format!("{} is {} at rest", task.id, task.state.word()))
@@ -50,7 +49,7 @@ fn one<'a>(entry: &Entry, task: &'a Task) -> Result<&'a Outcome, Violation> {
     })
 }
 
-/// All that an end must fit.
+/// The facts that an end must fit.
 struct Story<'a> {
     books: &'a LedgerState,
     world: &'a Snapshot,
@@ -59,7 +58,7 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    /// The end is one that can have happened.
+    /// Checks that the end is possible.
     fn check(&self, outcome: &Outcome) -> Checked {
         match outcome.is {
             State::Completed => ensure(self.can_complete(outcome), TRUE, || {
@@ -96,9 +95,8 @@ impl Story<'_> {
         }
     }
 
-    /// Whether it can have been stopped so: because its daemon was asked to
-    /// end, because one above it did not complete, or by a driver, perhaps with
-    /// its session.
+    /// Whether the task can have been stopped in this way: by the orderly end of its daemon, by
+    /// an ancestor that did not complete, or by a driver, perhaps with its session.
     fn can_stop(&self, outcome: &Outcome) -> bool {
         let (books, number) = (self.books, self.entry.errand.number);
         let by = outcome.cancelled.as_ref().map_or("", |cancelled| cancelled.by.as_str());
@@ -107,7 +105,7 @@ impl Story<'_> {
         };
         let session = &self.entry.errand.session;
         match by {
-            // Such an end takes its time.
+            // Such an end takes time.
             "shutdown" => books.strikes.iter().any(|strike| {
                 strike.blow == KillMoment::Term && strike.to + ORDERLY >= self.entry.begun
             }),
@@ -126,21 +124,20 @@ impl Story<'_> {
         ensure(self.kills() > 0, LOST, || "no daemon was killed while it lived".into())
     }
 
-    /// How many daemons were killed while it lived, by the clock that its
-    /// record goes by.
+    /// The number of daemons killed during the life of the task, by the clock of its record.
     fn kills(&self) -> usize {
         let ended = self.task.ended_at.as_deref().and_then(|at| at.parse().ok());
         self.books.kills_until(self.entry.begun, ended.unwrap_or(Timestamp::MIN))
     }
 
-    /// How it ends if no driver ends it.
+    /// The end of the command without a stop.
     fn natural(&self) -> Option<Ending> {
         self.entry.errand.script().map(|script| script.ending)
     }
 }
 
-/// A driver that waited for it received its end.
-fn as_told(entry: &Entry, task: &Task) -> Checked {
+/// Checks that a waiting driver received the end.
+fn check_received(entry: &Entry, task: &Task) -> Checked {
     let (SpawnResult::Attached { code, whole }, Some(outcome)) = (&entry.spawned, &task.outcome)
     else {
         return Ok(());

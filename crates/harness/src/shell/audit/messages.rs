@@ -1,12 +1,11 @@
-//! A line that was acknowledged is read once, or its reader has not come to
-//! its end.
+//! An acknowledged line is read once, or its reader has not come to its end.
 
 use hashbrown::HashMap;
 use offshoot_client::wire::State;
 
 use super::Findings;
 use crate::shell::effects::{Attempt, Effects};
-use crate::shell::ledger::{Entry, LedgerState, Message};
+use crate::shell::ledger::{Entry, LedgerMessage, LedgerState};
 use crate::shell::snapshot::Snapshot;
 use crate::violation::{Checked, Violation, ensure};
 
@@ -14,7 +13,7 @@ const ONCE: &str = "a line is read once";
 const READ: &str = "a line that was acknowledged is read";
 const ORDER: &str = "lines are read in the order in which they were acknowledged";
 
-/// Checks what every reader read.
+/// Checks the lines of every reader.
 pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     for entry in books.entries.iter().filter(|entry| entry.errand.reads()) {
         let number = entry.errand.number;
@@ -28,7 +27,7 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     }
 }
 
-/// What one attempt read was sent, once, and in order.
+/// Checks that the lines of one attempt were sent, and are read once and in order.
 fn sound(entry: &Entry, attempt: &Attempt) -> Checked {
     let mut last: HashMap<usize, usize> = HashMap::new();
     for (at, line) in attempt.read.iter().enumerate() {
@@ -47,14 +46,14 @@ fn sound(entry: &Entry, attempt: &Attempt) -> Checked {
     Ok(())
 }
 
-/// Every message acknowledged before the input was closed was read.
-/// What an attempt before the last took is not given to the next.
+/// Checks that every line acknowledged before the end of the input was read. A command with
+/// several attempts passes: an attempt does not receive the lines that an earlier one took.
 fn all(entry: &Entry, effects: &Effects) -> Checked {
     if effects.attempts.len() != 1 {
         return Ok(());
     }
     let closed = entry.eofs.iter().map(|ask| ask.begun).min();
-    let before = |message: &&Message| match (message.ask.acknowledged, closed) {
+    let before = |message: &&LedgerMessage| match (message.ask.acknowledged, closed) {
         (Some(acknowledged), Some(closed)) => acknowledged < closed,
         (acknowledged, None) => acknowledged.is_some(),
         (None, _) => false,

@@ -1,4 +1,4 @@
-//! What is told of a command is what it did.
+//! The report of a command matches its effects.
 
 use offshoot_client::wire::{Outcome, Restart, State, Task};
 
@@ -11,7 +11,7 @@ use crate::violation::{Checked, ensure};
 const ONCE: &str = "a command that is not to be started again begins once";
 const RAN: &str = "a command that is said to have ended by itself has run to its end";
 
-/// Checks what every command did.
+/// Checks the effects of every command.
 pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     let none = Effects::default();
     for entry in &books.entries {
@@ -26,8 +26,8 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
                 format!("it began {begun} times")
             })?;
             match world.of(number).next() {
-                Some(task) => told(task, effects),
-                // What was not taken must not run either.
+                Some(task) => check_report(task, effects),
+                // A command whose spawn was refused must not run either.
                 None => ensure(begun == 0, "what is not there does not run", || {
                     format!("it began {begun} times, and there is no task")
                 }),
@@ -37,7 +37,7 @@ pub fn check(books: &LedgerState, world: &Snapshot, found: &mut Findings) {
     }
 }
 
-fn told(task: &Task, effects: &Effects) -> Checked {
+fn check_report(task: &Task, effects: &Effects) -> Checked {
     let begun = effects.attempts.len();
     ensure(begun <= task.attempts as usize, "every attempt is counted", || {
         format!("it began {begun} times in {} attempts", task.attempts)

@@ -1,5 +1,4 @@
-//! The auditor passes a world in which all is well, and complains of each way
-//! in which it is falsified.
+//! The auditor passes a correct world, and reports each way in which a test falsifies it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,17 +7,16 @@ use jiff::Timestamp;
 use offshoot_client::wire::{Cancel, CommandLine, Lineage, Outcome, Restart, State, Task};
 
 use super::*;
-use crate::shell::command_task::{CommandTask, Ending, Hold, Script, Work, Written};
+use crate::shell::command_task::{CommandTask, Ending, Hold, Script, ScriptOutput, Work};
 use crate::shell::effects::{Attempt, Effects};
-use crate::shell::ledger::{Ask, End, Entry, Kill, KillMoment, Message, SpawnResult};
+use crate::shell::ledger::{Ask, End, Entry, Kill, KillMoment, LedgerMessage, SpawnResult};
 use crate::shell::lines::Lines;
 use crate::shell::processes::Process;
 
 const WORK: &str = "/work";
 
-/// What a test starts from: a parent that completes, a reader below it, one
-/// that fails, one that is lost to a kill, one that was restarted and one that
-/// was stopped.
+/// The world of every test: a parent that completes, a reader below it, a command that fails,
+/// one that is lost to a kill, one that was restarted and one that was stopped.
 struct Stage {
     books: LedgerState,
     world: Snapshot,
@@ -33,7 +31,7 @@ const RESTARTED: usize = 4;
 const STOPPED: usize = 5;
 
 fn errand(number: usize, hold: Hold) -> CommandTask {
-    let before = Written { out: Lines::new(1, 3), err: Lines::NONE };
+    let before = ScriptOutput { out: Lines::new(1, 3), err: Lines::NONE };
     CommandTask {
         number,
         name: None,
@@ -114,8 +112,9 @@ impl Stage {
         let reader = CommandTask { parent: Some(PARENT), ..errand(READER, Hold::Input) };
         stage.add(reader, outcome(State::Completed), &[attempt(&["one", "two"], 1)]);
         let sent = stage.ask(10);
-        stage.books.entries[READER].messages =
-            ["one", "two"].map(|text| Message { text: text.into(), by: 0, ask: sent }).to_vec();
+        stage.books.entries[READER].messages = ["one", "two"]
+            .map(|text| LedgerMessage { text: text.into(), by: 0, ask: sent })
+            .to_vec();
         let closed = stage.ask(20);
         stage.books.entries[READER].eofs.push(closed);
 
@@ -176,7 +175,7 @@ impl Stage {
         &mut self.world.tasks[number].1
     }
 
-    /// Sets an end that everybody agrees on.
+    /// Sets the same end in every record.
     fn ended(&mut self, number: usize, outcome: Outcome) {
         let task = self.task(number);
         task.state = outcome.is;
@@ -198,7 +197,7 @@ impl Stage {
     }
 }
 
-/// The auditor complains of exactly this, once the world is falsified so.
+/// Asserts that the auditor reports exactly this after the change.
 fn finds(promise: &str, falsify: impl FnOnce(&mut Stage)) {
     let mut stage = Stage::new();
     falsify(&mut stage);
@@ -234,7 +233,7 @@ fn a_task_that_is_there_twice_is_found() {
 }
 
 #[test]
-fn a_task_that_is_not_what_was_sent_off_is_found() {
+fn a_task_that_differs_from_its_spawn_is_found() {
     let promise = "a task is the one that was spawned";
     finds(promise, |stage| stage.task(READER).lineage.parent = None);
     finds(promise, |stage| stage.task(READER).session = "b1".into());
@@ -304,7 +303,7 @@ fn a_task_that_is_lost_without_a_kill_or_although_it_restarts_is_found() {
 }
 
 #[test]
-fn a_task_that_nobody_stopped_and_that_is_cancelled_is_found() {
+fn a_cancelled_task_without_a_cancel_is_found() {
     finds("only what was stopped is cancelled", |stage| {
         stage.books.entries[STOPPED].stops.clear();
     });
@@ -361,7 +360,7 @@ fn a_process_that_is_left_is_found_and_a_foreign_one_is_not() {
 }
 
 #[test]
-fn what_must_end_is_what_an_acknowledged_stop_covers() {
+fn the_commands_covered_by_an_acknowledged_stop_must_end() {
     let mut stage = Stage::new();
     assert!(stage.books.must_end(STOPPED));
     assert!(!stage.books.must_end(READER));

@@ -1,16 +1,15 @@
-//! Looking: what is told of tasks goes into the ledger, to be held against
-//! what is told later.
+//! Inspection: the ledger records each report of a task, to compare it with later ones.
 
 use anyhow::Result;
 use offshoot_client::wire::{Restart, Sessions, State, Task, Tasks};
 
-use super::{Driver, Heard, span};
+use super::{CallOutcome, Driver, span};
 use crate::shell::command_task::CommandTask;
 use crate::shell::ledger::{End, Entry};
 use crate::shell::output::{KEPT, same};
 
 impl super::Stage<'_> {
-    /// Writes down how a task ended, if it has.
+    /// Records the end of a task, if it has ended.
     pub fn saw(&self, task: &Task) {
         let argv = task.command.as_ref().map_or(&[][..], |command| &command.argv);
         if let (Some(number), Some(end)) = (CommandTask::number_in(argv, &self.work), End::of(task))
@@ -30,7 +29,7 @@ impl Driver<'_> {
         entry.map_or(Ok(()), |entry| self.show_this(&entry))
     }
 
-    /// Looks at one, by its id or its name.
+    /// Inspects one task, by its id or its name.
     pub(super) fn show_this(&mut self, entry: &Entry) -> Result<()> {
         let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
         let by_name = entry.errand.name.clone().filter(|_| self.rng.happens(300));
@@ -38,7 +37,7 @@ impl Driver<'_> {
         let task = named.as_deref().unwrap_or(id);
         let session = &entry.errand.session;
         let said = self.stage.call(&["tasks", "show", "--json", "--session", session, task])?;
-        if let Heard::Done = self.hear(&said, Some(number), &[])
+        if let CallOutcome::Done = self.check_call(&said, Some(number), &[])
             && let Some(task) = self.stage.read::<Task>(&said, Some(number))
         {
             self.saw(&task);
@@ -68,7 +67,7 @@ impl Driver<'_> {
             return Ok(());
         }
         match said.code {
-            // Each says how the tasks ended, or that they have not.
+            // Each call reports how the tasks ended, or that they have not.
             Some(0 | 1 | 3 | 4 | 124) if !said.out.is_empty() => {
                 self.stage.ledger.with(|books| books.acknowledged += 1);
                 if let Some(waited) = self.stage.read::<Tasks>(&said, number) {
@@ -80,17 +79,17 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// What a command has written so far is how its output must begin.
+    /// Checks that the output so far is a prefix of the expected output.
     pub(super) fn tail(&mut self) -> Result<()> {
         let Some(entry) = self.some_errand() else { return Ok(()) };
         let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
         if self.rng.happens(300) {
             let said = self.stage.call(&["tasks", "tail", "-n", "5", id])?;
-            self.hear(&said, Some(number), &[]);
+            self.check_call(&said, Some(number), &[]);
             return Ok(());
         }
         let said = self.stage.call(&["tasks", "tail", id])?;
-        if let Heard::Done = self.hear(&said, Some(number), &[])
+        if let CallOutcome::Done = self.check_call(&said, Some(number), &[])
             && let Some(expected) = begins_with(&entry.errand)
         {
             // Beyond that the middle may be gone.
@@ -113,7 +112,7 @@ impl Driver<'_> {
         }
         let said = self.stage.call(&args)?;
         let unopened = [offshoot_client::wire::Code::NotFound];
-        if let Heard::Done = self.hear(&said, None, &unopened)
+        if let CallOutcome::Done = self.check_call(&said, None, &unopened)
             && let Some(listed) = self.stage.read::<Tasks>(&said, None)
         {
             listed.tasks.iter().for_each(|task| self.saw(task));
@@ -125,19 +124,19 @@ impl Driver<'_> {
         match self.rng.below(4) {
             0 => {
                 let said = self.stage.call(&["sessions", "ls", "--json"])?;
-                if let Heard::Done = self.hear(&said, None, &[]) {
+                if let CallOutcome::Done = self.check_call(&said, None, &[]) {
                     self.stage.read::<Sessions>(&said, None);
                 }
             }
             1 => {
                 let said = self.stage.call(&["tasks", "ls", "--all"])?;
-                self.hear(&said, None, &[]);
+                self.check_call(&said, None, &[]);
             }
             2 => {
                 let Some(entry) = self.some_errand() else { return Ok(()) };
                 let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
                 let said = self.stage.call(&["tasks", "why", id])?;
-                self.hear(&said, Some(number), &[]);
+                self.check_call(&said, Some(number), &[]);
             }
             _ => {
                 let said = self.stage.call(&["tasks", "show", "--json", "nobody-at-all"])?;
@@ -150,9 +149,8 @@ impl Driver<'_> {
     }
 }
 
-/// How the output of an errand must begin, as far as that is known: of two
-/// streams the order is unknown, and an attempt before the last may
-/// have been cut anywhere.
+/// The expected first bytes of a command's output, as far as they are known: the order of two
+/// streams is unknown, and an earlier attempt may be cut anywhere.
 fn begins_with(errand: &CommandTask) -> Option<Vec<u8>> {
     let script = errand.script().filter(|_| errand.restart == Restart::Never)?;
     if script.before.err.bytes() + script.after.err.bytes() > 0 {

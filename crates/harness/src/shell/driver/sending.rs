@@ -1,11 +1,11 @@
-//! Sending off: detached, attached, below others.
+//! Spawns: detached, attached, and below other commands.
 
 use std::time::Instant;
 
 use anyhow::Result;
 use offshoot_client::wire::{Code, Restart, Task};
 
-use super::{Driver, Heard, span};
+use super::{CallOutcome, Driver, span};
 use crate::shell::binary::CommandResult;
 use crate::shell::command_task::{CommandTask, Ending, Hold, Work};
 use crate::shell::draw::{self, Spot};
@@ -15,7 +15,7 @@ use crate::shell::ledger::{Entry, SpawnResult};
 use crate::shell::output::{RecordedOutput, Streams};
 use crate::violation::{Checked, Violation};
 
-/// Why a spawn may be refused: its owner ends during the spawn.
+/// The permitted reason to refuse a spawn: its owner ends during the spawn.
 const REFUSALS: [Code; 2] = [Code::OwnerClosed, Code::Ended];
 
 impl Driver<'_> {
@@ -23,7 +23,7 @@ impl Driver<'_> {
         let spot = self.spot();
         let rng = &mut self.rng;
         let errand = self.stage.ledger.enter(|number| draw::errand(rng, number, spot));
-        self.send_off(&errand)
+        self.spawn_in_background(&errand)
     }
 
     /// Spawns a flood, and goes on while it is written.
@@ -34,16 +34,16 @@ impl Driver<'_> {
             let script = draw::flood(rng);
             CommandTask { work: Work::Script(script), ..draw::errand(rng, number, spot) }
         });
-        self.send_off(&errand)
+        self.spawn_in_background(&errand)
     }
 
-    fn send_off(&mut self, errand: &CommandTask) -> Result<()> {
+    fn spawn_in_background(&mut self, errand: &CommandTask) -> Result<()> {
         let number = errand.number;
         let mut args = self.prepare(errand)?;
         args.splice(1..1, ["--detach", "--json"].map(str::to_owned));
         let said = self.stage.call(&args)?;
-        match self.hear(&said, Some(number), &REFUSALS) {
-            Heard::Done => {
+        match self.check_call(&said, Some(number), &REFUSALS) {
+            CallOutcome::Done => {
                 if let Some(task) = self.stage.read::<Task>(&said, Some(number)) {
                     let id = task.id.clone();
                     self.history(number, format!("spawned as {id}"));
@@ -53,8 +53,8 @@ impl Driver<'_> {
                     self.saw(&task);
                 }
             }
-            Heard::Refused => self.history(number, "not taken"),
-            Heard::Nothing => self.history(number, format!("not acknowledged: {said}")),
+            CallOutcome::Refused => self.history(number, "not taken"),
+            CallOutcome::Nothing => self.history(number, format!("not acknowledged: {said}")),
         }
         Ok(())
     }
@@ -67,7 +67,7 @@ impl Driver<'_> {
             if let Work::Script(script) = &mut errand.work
                 && script.hold == Hold::Input
             {
-                // Its handle would be unknown.
+                // The handle of a reader would be unknown, so no driver could send lines.
                 script.hold = Hold::Nothing;
             }
             errand
@@ -75,16 +75,16 @@ impl Driver<'_> {
         let number = errand.number;
         let args = self.prepare(&errand)?;
         if errand.waits() {
-            // A waiting driver cannot open it meanwhile.
+            // A waiting driver cannot open the gate meanwhile.
             let entry = self.stage.ledger.with(|books| books.entry(number).cloned());
             entry.map_or(Ok(()), |entry| self.stage.open_gate(&entry))?;
         }
         let said = self.stage.call(&args)?;
-        self.heard_attached(&errand, &said);
+        self.record_attached(&errand, &said);
         Ok(())
     }
 
-    fn heard_attached(&self, errand: &CommandTask, said: &CommandResult) {
+    fn record_attached(&self, errand: &CommandTask, said: &CommandResult) {
         let number = errand.number;
         let own = own_code(errand);
         if let Err(violation) = said.check(own) {
@@ -105,9 +105,9 @@ impl Driver<'_> {
         }
     }
 
-    /// An error is told in words here. It may be a refusal: its owner ends, or
-    /// its session is being stopped. Or the output of a later attempt ran ahead: the
-    /// next daemon starts a command again before the attached call is back.
+    /// An attached call reports its error in words. The error may be a refusal: the owner ends,
+    /// or its session is being stopped. Or the output of a later attempt came first: the next
+    /// daemon starts a command again before the attached call is back.
     fn excuse_attached(&self, errand: &CommandTask, said: &CommandResult) {
         let told = String::from_utf8_lossy(&said.err);
         let closed = ["takes no new tasks", "has ended"].iter().any(|text| told.contains(text));
@@ -121,7 +121,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Where the next one is spawned.
+    /// The parent of the next command.
     fn spot(&mut self) -> Spot {
         let session = self.rng.pick(&self.stage.sessions).cloned().unwrap_or_default();
         let parent = self.rng.happens(300).then(|| {
@@ -133,7 +133,7 @@ impl Driver<'_> {
         Spot { parent: parent.flatten(), session }
     }
 
-    /// The call that sends an errand off, all it needs being there.
+    /// The call that spawns a command, after its files are created.
     fn prepare(&self, errand: &CommandTask) -> Result<Vec<String>> {
         if errand.waits() {
             gate::put_up(&errand.gate(&self.stage.work))?;
@@ -153,7 +153,7 @@ impl Driver<'_> {
                 args.extend([option.to_owned(), value]);
             }
         }
-        // What it reads are messages.
+        // Messages are the only input of the command.
         args.extend(["--no-stdin".into(), "--".into()]);
         args.extend(errand.argv(&self.stage.work));
         self.stage.ledger.note(errand.number, |entry| entry.begun = Instant::now());
@@ -161,7 +161,7 @@ impl Driver<'_> {
     }
 }
 
-/// What an attached call ends with if the command comes to its own end.
+/// The exit code of an attached call whose command comes to its own end.
 fn own_code(errand: &CommandTask) -> Option<i32> {
     match &errand.work {
         Work::Missing => Some(127),
@@ -172,7 +172,7 @@ fn own_code(errand: &CommandTask) -> Option<i32> {
     }
 }
 
-/// Whether an attached call has shown all that the command wrote.
+/// Whether an attached call has shown the whole output of the command.
 fn shown(errand: &CommandTask, said: &CommandResult) -> Checked {
     let (Work::Script(script), Restart::Never) = (&errand.work, errand.restart) else {
         return Ok(());
@@ -184,8 +184,7 @@ fn shown(errand: &CommandTask, said: &CommandResult) -> Checked {
     })
 }
 
-/// What the command wrote to its standard error, without what the binary
-/// itself remarked there.
+/// The standard error of the command, without the remarks of the binary itself.
 fn without_remarks(err: &[u8]) -> Vec<u8> {
     const REMARK: &[u8] = b"offshoot: ";
     let mut own = Vec::with_capacity(err.len());
@@ -204,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remarks_are_told_from_what_the_command_wrote() {
+    fn remarks_are_separated_from_the_output_of_the_command() {
         let err = b"1000offshoot: attempt 2 begins here\n0001\noffshoot: lost";
         assert_eq!(without_remarks(err), b"10000001\n");
         assert_eq!(without_remarks(b"12\n"), b"12\n");

@@ -1,13 +1,13 @@
-//! Steering: lines for those that read, gates opened, requests to stop.
+//! Steering: lines for readers, open gates, requests to stop.
 
 use anyhow::Result;
 use offshoot_client::wire::Code;
 
-use super::{Driver, Heard, span};
+use super::{CallOutcome, Driver, span};
 use crate::shell::binary::CommandResult;
-use crate::shell::ledger::{Ask, Entry, Message};
+use crate::shell::ledger::{Ask, Entry, LedgerMessage};
 
-/// What a line may be refused for: its reader has ended, or is about to.
+/// The permitted reason to refuse a line: its reader has ended, or is about to.
 const DEAF: [Code; 3] = [Code::Ended, Code::TakesNoMessages, Code::InputEnded];
 
 impl Driver<'_> {
@@ -18,22 +18,22 @@ impl Driver<'_> {
         self.sent += 1;
         let text = format!("line {} of {}", self.sent, self.number);
         let said = self.stage.call(&["tasks", "send", "--json", id, &text])?;
-        let heard = self.hear(&said, Some(number), &DEAF);
-        self.history(number, format!("{text:?}: {heard:?}"));
-        let message = Message { text, by: self.number, ask: Ask::of(&said) };
+        let outcome = self.check_call(&said, Some(number), &DEAF);
+        self.history(number, format!("{text:?}: {outcome:?}"));
+        let message = LedgerMessage { text, by: self.number, ask: Ask::of(&said) };
         self.stage.ledger.note(number, |entry| entry.messages.push(message));
-        self.learn(&heard, &entry)
+        self.learn(&outcome, &entry)
     }
 
     pub(super) fn close_input(&mut self) -> Result<()> {
         let reads = |entry: &Entry| entry.errand.reads() && entry.is_open();
         let Some(entry) = self.stage.ledger.pick(&mut self.rng, reads) else { return Ok(()) };
         let (number, Some(id)) = (entry.errand.number, entry.id()) else { return Ok(()) };
-        let mut heard = Heard::Nothing;
+        let mut outcome = CallOutcome::Nothing;
         self.stage.close_input(number, id, |said| {
-            heard = self.hear(said, Some(number), &DEAF);
+            outcome = self.check_call(said, Some(number), &DEAF);
         })?;
-        self.learn(&heard, &entry)
+        self.learn(&outcome, &entry)
     }
 
     /// Opens a gate or closes an input.
@@ -56,37 +56,37 @@ impl Driver<'_> {
         if self.rng.happens(500) {
             args.extend(["--grace", &grace]);
         }
-        // One that ends meanwhile was asked all the same.
+        // A command that ends meanwhile was asked all the same.
         let begun = std::time::Instant::now();
         self.stage.ledger.note(number, |entry| {
             entry.history.push((begun, "is asked to stop".into()));
         });
         let said = self.stage.call(&args)?;
-        let heard = self.hear(&said, Some(number), &[Code::Ended]);
-        self.history(number, format!("asked to stop: {heard:?}"));
+        let outcome = self.check_call(&said, Some(number), &[Code::Ended]);
+        self.history(number, format!("asked to stop: {outcome:?}"));
         self.stage.ledger.note(number, |entry| entry.stops.push(Ask::of(&said)));
-        self.learn(&heard, &entry)
+        self.learn(&outcome, &entry)
     }
 
-    /// Looks how a task ended that is said to have ended.
-    fn learn(&mut self, heard: &Heard, entry: &Entry) -> Result<()> {
-        match heard {
-            Heard::Refused => self.show_this(entry),
+    /// Checks the end of a task that is reported as ended.
+    fn learn(&mut self, outcome: &CallOutcome, entry: &Entry) -> Result<()> {
+        match outcome {
+            CallOutcome::Refused => self.show_this(entry),
             _ => Ok(()),
         }
     }
 
     pub(super) fn cancel_session(&mut self) -> Result<()> {
         let Some(session) = self.rng.pick(&self.stage.sessions).cloned() else { return Ok(()) };
-        // The first one is spared, so that something goes on.
+        // The first session is spared, so that some commands go on.
         if self.stage.sessions.first() == Some(&session) {
             return Ok(());
         }
         let args = ["sessions", "cancel", "--json", &session, "--reason", "a driver's whim"];
         let said = self.stage.call(&args)?;
-        // Nothing was spawned from it yet.
-        let heard = self.hear(&said, None, &[Code::NotFound]);
-        if !matches!(heard, Heard::Refused) {
+        // No task was spawned from it yet.
+        let outcome = self.check_call(&said, None, &[Code::NotFound]);
+        if !matches!(outcome, CallOutcome::Refused) {
             let ask = Ask::of(&said);
             self.stage.ledger.with(|books| books.sessions_stopped.push((session, ask)));
         }
@@ -103,7 +103,7 @@ impl super::Stage<'_> {
         hear: impl FnOnce(&CommandResult),
     ) -> Result<()> {
         let said = self.call(&["tasks", "send", "--json", id, "--eof"])?;
-        hear(&said);
+        check_call(&said);
         self.ledger.note(number, |entry| {
             entry.history.push((said.ended, "its input is closed".into()));
             entry.eofs.push(Ask::of(&said));

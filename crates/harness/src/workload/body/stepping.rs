@@ -1,4 +1,4 @@
-//! The steps and sleeps of a body: what it has done is never done again.
+//! The steps and sleeps of a body: committed work is never repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,21 @@ use crate::model::RuntimeModel;
 use crate::violation::{Checked, ensure};
 use crate::worker_context::WorkerContext;
 
-/// Whether a step that began may be taken again.
+/// Whether a step that began may be repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repeat {
     Allowed,
     Never,
 }
 
-/// What the work of a step comes to.
+/// The result of the work of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Work {
     Value(u64),
     Error,
 }
 
-/// The work of a step that is under way.
+/// The work of a step in progress.
 struct Working {
     world: Arc<WorkerContext>,
     attempt: (TaskId, u32),
@@ -58,7 +58,7 @@ impl Attempt {
             Repeat::Allowed => stepping.await,
             Repeat::Never => stepping.once().await,
         };
-        // The runtime's own errors come wrapped; going on is fine.
+        // The runtime's own errors come wrapped; the body goes on after them.
         let Ok(found) = stepped else { return Ok(()) };
         self.world.model(|model| {
             model.acknowledged("a step", |model| {
@@ -72,8 +72,8 @@ impl Attempt {
         Ok(())
     }
 
-    /// Takes two steps of one key side by side, the first of which may fail:
-    /// every returned value is the one that is stored.
+    /// Takes two steps of one key side by side, the first of which may fail: every returned
+    /// value is the stored one.
     pub(super) async fn step_together(&self, at: usize) -> Result<(), Error> {
         let key = format!("t{at}");
         let value = self.tag * 1_000 + at as u64;
@@ -122,8 +122,7 @@ impl Attempt {
         })
     }
 
-    /// Whether the attempt has committed nothing yet, and this step is still to
-    /// be committed.
+    /// Whether the attempt has committed nothing yet, and this step is still to be committed.
     fn is_first(&self, model: &RuntimeModel, key: &str) -> bool {
         let stored = model.shadow.steps.get(&(self.id(), key.into()));
         let known = model.shadow.tasks.get(&self.id());
@@ -131,9 +130,8 @@ impl Attempt {
             && known.is_some_and(|known| known.further < self.epoch)
     }
 
-    /// An attempt that gets further leaves the crashes before it behind, at
-    /// once if the store works. What was committed before this step may be
-    /// leaving them behind just now.
+    /// An attempt that makes progress resets the number of crashes, at once if the store works.
+    /// The commit before this step may be doing that just now.
     fn check_advanced(&self, model: &RuntimeModel) -> Checked {
         let Some(known) = model.shadow.tasks.get(&self.id()) else { return Ok(()) };
         let lease = known.task.lease;

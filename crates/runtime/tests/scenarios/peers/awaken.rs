@@ -1,4 +1,4 @@
-//! What awaken gets wrong about names, ends, inboxes, cancelling and recovery.
+//! Defects of awaken in names, ends, inboxes, cancelling and recovery.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What defect gets wrong about ids, ends, slow readers and failed turns.
+//! Defects of defect in ids, ends, slow readers and failed turns.
 
 use std::collections::HashSet;
 use std::task::Poll;

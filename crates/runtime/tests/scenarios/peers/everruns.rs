@@ -1,4 +1,4 @@
-//! What everruns gets wrong about names, waits, replays and long lists.
+//! Defects of everruns in names, waits, replays and long lists.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What koda gets wrong about results, waits, cancelling and its own end.
+//! Defects of koda in results, waits, cancelling and its own end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,7 +87,7 @@ async fn peer_defect_koda_drains_everyones_results_in_hash_order_without_ids() -
     Ok(())
 }
 
-/// How many events a session keeps after a thousand tasks without a reader.
+/// The number of events that a session keeps after a thousand tasks without a reader.
 async fn kept_events() -> Result<usize, Error> {
     let retention = Retention { events: 100, ..Retention::default() };
     let runtime = Runtime::builder(Memory::new()).retention(retention).open().await?;

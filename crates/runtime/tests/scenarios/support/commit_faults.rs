@@ -8,7 +8,7 @@ use offshoot_runtime::Runtime;
 use offshoot_store::{Batch, FaultyStore, InjectedFault, Memory, Store, Write};
 use tokio::sync::watch;
 
-/// Which commits fail.
+/// The commits that fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CommitFilter {
     Spawns,

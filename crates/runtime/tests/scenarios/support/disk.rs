@@ -1,4 +1,4 @@
-//! Where a store keeps its data between two runtimes.
+//! The data of a store between two runtimes.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use offshoot_sqlite::{DataDir, Sqlite};
 use offshoot_store::{Memory, OpenStore, Store, StoreError};
 use tempfile::TempDir;
 
-/// What outlives a runtime that is dropped or dies.
+/// The data that outlives a runtime.
 pub(crate) trait Disk {
     /// The store on it.
     type Store: OpenStore;

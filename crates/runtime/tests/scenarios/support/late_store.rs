@@ -23,7 +23,7 @@ pub(crate) struct LateStore {
     kept: Gate,
 }
 
-/// What is held back, and what was.
+/// The answers held back, now and before.
 #[derive(Default)]
 struct Plan {
     commits: Option<CommitFilter>,

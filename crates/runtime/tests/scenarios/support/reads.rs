@@ -22,7 +22,7 @@ impl Reads {
         Arc::new(self.clone())
     }
 
-    /// How many reads are made until `asking` resolves.
+    /// The number of reads until `asking` resolves.
     pub(crate) async fn until<T>(&self, asking: impl Future<Output = T>) -> (usize, T) {
         let before = self.asked.load(Ordering::SeqCst);
         let answer = asking.await;

@@ -146,7 +146,7 @@ fn s1_2_generated_names_find_their_task_for_every_stem() {
 }
 
 #[test]
-fn what_is_counted_no_more_leaves_nothing_behind() {
+fn an_empty_count_leaves_no_entry() {
     let (mut index, mut maker) = (TaskIndex::default(), TaskMaker::default());
     let stays = counted(&mut maker, &"first".into(), 1);
     index.insert(stays.clone(), 1);
