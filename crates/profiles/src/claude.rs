@@ -9,8 +9,8 @@ use offshoot_agent::built_in_tools;
 use offshoot_core::permissions::{PermissionMode, Rule, Verdict};
 use offshoot_models::ModelName;
 
-use crate::draft::{self, Draft, texts};
-use crate::error::{Place, Wrong, quoted};
+use crate::error::{Position, Wrong, quoted};
+use crate::fields::{self, ProfileFields, texts};
 use crate::front::{self, Parts};
 use crate::yaml::{self, Field, Is, Node};
 
@@ -37,7 +37,7 @@ pub(crate) fn read(
     written: &str,
     stem: &str,
     aliases: &BTreeMap<String, ModelName>,
-) -> Result<Draft, Wrong> {
+) -> Result<ProfileFields, Wrong> {
     let parts = front::parts(written)?;
     // Its descriptions often hold colons that YAML does not take.
     let fields =
@@ -46,11 +46,13 @@ pub(crate) fn read(
         let field = fields.iter().find(|field| field.name == name);
         field.map(|field| &field.value).filter(|node| node.kind() != "nothing")
     };
-    let mut draft = Draft { name: draft::name(said("name"), stem)?, ..Draft::default() };
-    draft.prompt = parts.prompt.to_owned();
-    draft.description = said("description").and_then(Node::text).map(|text| text.trim().to_owned());
+    let mut profile =
+        ProfileFields { name: fields::name(said("name"), stem)?, ..ProfileFields::default() };
+    profile.prompt = parts.prompt.to_owned();
+    profile.description =
+        said("description").and_then(Node::text).map(|text| text.trim().to_owned());
     if let Some(node) = said("model") {
-        draft.model = model(node, aliases, &mut draft.notes);
+        profile.model = model(node, aliases, &mut profile.notes);
     }
     if let Some(node) = said("tools") {
         let listed = texts(node, "tools")?;
@@ -59,11 +61,11 @@ pub(crate) fn read(
             match known(tool) {
                 Some(ours) => tools.push(ours),
                 None if *tool == "*" => {}
-                None => draft.notes.push(unknown(tool)),
+                None => profile.notes.push(unknown(tool)),
             }
         }
         if !listed.iter().any(|(tool, _)| *tool == "*") {
-            draft.layer = Profile::offering(tools);
+            profile.layer = Profile::offering(tools);
         }
     }
     if let Some(node) = said("disallowedTools") {
@@ -71,13 +73,13 @@ pub(crate) fn read(
             // A part of a tool cannot be told from the rest, so all of it goes.
             let whole = tool.split_once('(').map_or(tool, |(tool, _)| tool.trim());
             match known(whole) {
-                Some(ours) => draft.layer = draft.layer.rule(Rule::tool(ours), Verdict::Deny),
+                Some(ours) => profile.layer = profile.layer.rule(Rule::tool(ours), Verdict::Deny),
                 // What was to be forbidden must not be guessed.
                 None if !is_tool(whole) => {
                     let why = format!("disallowedTools: {} is no name of a tool", quoted(tool));
                     return Err(Wrong::at(node.at, why));
                 }
-                None => draft.notes.push(format!(
+                None => profile.notes.push(format!(
                     "the tool {} is not forbidden: there is none like it here",
                     quoted(tool)
                 )),
@@ -85,16 +87,16 @@ pub(crate) fn read(
         }
     }
     match said("permissionMode").and_then(Node::text) {
-        Some("plan") => draft.layer.mode = PermissionMode::Plan,
+        Some("plan") => profile.layer.mode = PermissionMode::Plan,
         Some("default") | None => {}
         Some(mode) => {
             let mode = quoted(mode);
-            draft
+            profile
                 .notes
                 .push(format!("permissionMode {mode} gives nothing here: it is passed over"));
         }
     }
-    Ok(draft)
+    Ok(profile)
 }
 
 /// Whether a word can be the name of a tool, or a pattern of such names.
@@ -174,7 +176,7 @@ impl Loose<'_> {
         if let Ok([field]) = <[Field; 1]>::try_from(read) {
             return field;
         }
-        let at = Place { line, column: 1 };
+        let at = Position { line, column: 1 };
         let mut text = String::new();
         for (number, line) in lines.into_iter().enumerate() {
             let line = if number == 0 { unquoted(&line[name.len() + 1..]) } else { line.trim() };

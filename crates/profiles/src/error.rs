@@ -7,7 +7,7 @@ use offshoot_core::text;
 
 /// A place in a file, counted from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
@@ -15,13 +15,13 @@ pub(crate) struct Place {
 /// What is wrong with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Position>,
     pub(crate) why: String,
 }
 
 impl Wrong {
     /// Here, because of this.
-    pub(crate) fn at(place: Place, why: impl Into<String>) -> Self {
+    pub(crate) fn at(place: Position, why: impl Into<String>) -> Self {
         Self { place: Some(place), why: why.into() }
     }
 
@@ -39,14 +39,14 @@ impl Wrong {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct BadProfile {
     path: PathBuf,
-    place: Option<Place>,
+    place: Option<Position>,
     why: String,
 }
 
 impl fmt::Display for BadProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", shown(&self.path))?;
-        if let Some(Place { line, column }) = self.place {
+        if let Some(Position { line, column }) = self.place {
             write!(f, ":{line}:{column}")?;
         }
         write!(f, ": {}", text::cut(&self.why, 1_000))

@@ -1,6 +1,6 @@
 //! A file as its front matter and what follows it.
 
-use crate::error::{Place, Wrong};
+use crate::error::{Position, Wrong};
 
 /// How a file of front matter begins and how that ends.
 const FENCE: &str = "---";
@@ -22,7 +22,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<String, Wrong> {
         let before = &bytes[..at];
         let begins = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Place { line, column: String::from_utf8_lossy(&before[begins..]).chars().count() + 1 }
+        Position { line, column: String::from_utf8_lossy(&before[begins..]).chars().count() + 1 }
     };
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
         return Err(Wrong::at(place(at), "there is a zero byte: this is no text"));
@@ -34,7 +34,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<String, Wrong> {
 
 /// Tells front matter from what follows it.
 pub(crate) fn parts(text: &str) -> Result<Parts<'_>, Wrong> {
-    let begin = Place { line: 1, column: 1 };
+    let begin = Position { line: 1, column: 1 };
     let mut lines = text.split_inclusive('\n');
     let is_fence = |line: &str| line.trim_end() == FENCE;
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
@@ -82,7 +82,7 @@ mod tests {
         let wrong = text(b"---\nn\xc3\xa4m\xff").unwrap_err();
         assert_eq!(
             (wrong.place.unwrap(), &*wrong.why),
-            (Place { line: 2, column: 4 }, "this is not UTF-8")
+            (Position { line: 2, column: 4 }, "this is not UTF-8")
         );
         assert!(text(b"ELF\0\x01").unwrap_err().why.contains("zero byte"));
     }

@@ -10,8 +10,8 @@ use offshoot_agent::{Isolation, Profile, ProfileOrigin, ProfileTrust};
 use offshoot_core::Name;
 use offshoot_models::ModelName;
 
-use crate::draft::Draft;
 use crate::error::{BadProfile, Wrong, shown};
+use crate::fields::ProfileFields;
 use crate::project::{Found, Hand};
 use crate::{claude, front};
 
@@ -30,7 +30,7 @@ pub(crate) enum Rank {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    pub(crate) draft: Draft,
+    pub(crate) fields: ProfileFields,
     pub(crate) rank: Rank,
     pub(crate) origin: ProfileOrigin,
     pub(crate) standing: ProfileTrust,
@@ -96,8 +96,8 @@ impl Gathered {
             }),
         };
         let here = &self.entries[self.begins..];
-        let read = read.and_then(|draft| {
-            let key = Name::key_of(&draft.name);
+        let read = read.and_then(|fields| {
+            let key = Name::key_of(&fields.name);
             let twin = here.iter().find(|entry| entry.key == key).map(|entry| &entry.origin);
             match twin {
                 // The same agent for two programs, side by side.
@@ -107,12 +107,12 @@ impl Gathered {
                     Ok(None)
                 }
                 Some(ProfileOrigin::Project(twin) | ProfileOrigin::User(twin)) => {
-                    let (name, twin) = (&draft.name, shown(twin));
+                    let (name, twin) = (&fields.name, shown(twin));
                     Err(Wrong::all(format!(
                         "it is called {name:?}, and so is {twin}, which counts"
                     )))
                 }
-                _ => Ok(Some(Entry { key, draft, rank, origin, standing })),
+                _ => Ok(Some(Entry { key, fields, rank, origin, standing })),
             }
         });
         match read {
@@ -163,15 +163,15 @@ impl Gathered {
     /// A profile with what it extends.
     pub(crate) fn finish(&self, entry: &Entry, path: &mut Vec<String>) -> Result<Profile, Stuck> {
         let from = (entry.origin.clone(), entry.standing);
-        let Some(extends) = &entry.draft.extends else {
-            return Ok(entry.draft.profile(None, from));
+        let Some(extends) = &entry.fields.extends else {
+            return Ok(entry.fields.profile(None, from));
         };
         let file = match &entry.origin {
             ProfileOrigin::Project(file) | ProfileOrigin::User(file) => file.as_path(),
             ProfileOrigin::BuiltIn => Path::new(""),
         };
         let wrong = |why: String| Stuck::There(Wrong::all(why).of_file(file));
-        path.push(entry.draft.name.clone());
+        path.push(entry.fields.name.clone());
         let key = Name::key_of(extends);
         if let Some(begins) = path.iter().position(|name| Name::key_of(name) == key) {
             let round: Vec<_> =
@@ -186,7 +186,7 @@ impl Gathered {
         match self.resolve(&key, seeker, path) {
             Ok(Some(base)) => {
                 path.pop();
-                Ok(entry.draft.profile(Some(&base), from))
+                Ok(entry.fields.profile(Some(&base), from))
             }
             Ok(None) => Err(wrong(format!("it extends {extends:?}, and there is no such profile"))),
             Err(Stuck::Here(error)) => {

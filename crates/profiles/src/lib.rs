@@ -33,8 +33,8 @@
 
 mod built_in;
 mod claude;
-mod draft;
 mod error;
+mod fields;
 mod files;
 mod front;
 mod gathered;
@@ -50,4 +50,4 @@ pub use error::BadProfile;
 pub use instructions::{Instruction, Instructions};
 pub use profiles::Profiles;
 pub use project::Project;
-pub use trust::{Holds, Trust, TrustError, Trusted};
+pub use trust::{Trust, TrustError, TrustState, Trusted};

@@ -84,12 +84,12 @@ impl Profiles {
             all.take(found, (Rank::User, origin, ProfileTrust::Trusted), &self.aliases);
         }
         all.begin();
-        for draft in built_in::all() {
+        for fields in built_in::all() {
             let (rank, origin, standing) =
                 (Rank::BuiltIn, ProfileOrigin::BuiltIn, ProfileTrust::Trusted);
             all.entries.push(Entry {
-                key: Name::key_of(&draft.name),
-                draft,
+                key: Name::key_of(&fields.name),
+                fields,
                 rank,
                 origin,
                 standing,
@@ -131,7 +131,7 @@ impl ProfileSource for Profiles {
             Ok(Some(profile)) => Ok(Arc::new(profile)),
             Ok(None) => {
                 let mut known: Vec<_> =
-                    all.entries.iter().map(|entry| &*entry.draft.name).collect();
+                    all.entries.iter().map(|entry| &*entry.fields.name).collect();
                 known.sort_unstable();
                 known.dedup();
                 let more = known.len().saturating_sub(NAMED);

@@ -32,16 +32,16 @@ pub struct Trusted {
     /// The folder.
     pub folder: PathBuf,
     /// Whether it still brings what it did then.
-    pub holds: Holds,
+    pub state: TrustState,
 }
 
 /// Whether a folder still brings what it was trusted with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
+pub enum TrustState {
     /// It does.
-    Yes,
+    Current,
     /// It brings something else now, and is not trusted with that.
-    No,
+    Changed,
 }
 
 /// Why the list cannot be read or changed.
@@ -116,11 +116,11 @@ impl Trust {
     pub fn list(&self) -> Result<Vec<Trusted>, TrustError> {
         let all = self.read()?.folders.into_iter().map(|(folder, digest)| {
             let brought = Brought::read(&folder);
-            let holds = match is_that(&brought, &digest) {
-                true => Holds::Yes,
-                false => Holds::No,
+            let state = match is_that(&brought, &digest) {
+                true => TrustState::Current,
+                false => TrustState::Changed,
             };
-            Trusted { folder, holds }
+            Trusted { folder, state }
         });
         Ok(all.collect())
     }

@@ -5,7 +5,7 @@ use offshoot_core::text;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
-use crate::error::{Place, Wrong, quoted};
+use crate::error::{Position, Wrong, quoted};
 
 /// How deep lists and mappings may stand in each other.
 const DEEP: usize = 32;
@@ -16,7 +16,7 @@ const MOST: usize = 10_000;
 /// A value, and where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    pub(crate) at: Place,
+    pub(crate) at: Position,
     pub(crate) is: Is,
 }
 
@@ -35,15 +35,15 @@ pub(crate) enum Is {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    pub(crate) at: Place,
+    pub(crate) at: Position,
     pub(crate) value: Node,
 }
 
 /// A list or mapping that is not closed yet.
 #[derive(Debug)]
 enum Open {
-    List(Place, Vec<Node>),
-    Map(Place, Vec<Field>, Option<(String, Place)>),
+    List(Position, Vec<Node>),
+    Map(Position, Vec<Field>, Option<(String, Position)>),
 }
 
 /// The fields of a text of which the first line is this one of its file.
@@ -60,7 +60,8 @@ pub(crate) fn fields(written: &str, first: usize) -> Result<Vec<Field>, Wrong> {
 }
 
 fn read(written: &str, first: usize) -> Result<Option<Node>, Wrong> {
-    let place = |line: usize, column: usize| Place { line: line + first - 1, column: column + 1 };
+    let place =
+        |line: usize, column: usize| Position { line: line + first - 1, column: column + 1 };
     let at = |span: Span| place(span.start.line(), span.start.col());
     let mut root = None;
     let mut open: Vec<Open> = Vec::new();

@@ -11,4 +11,4 @@ mod run;
 
 pub use fetch::{Fetch, Lookup, Names};
 pub use files::Files;
-pub use run::{Lasting, Runs, is_passable, is_withheld, lasting, read};
+pub use run::{GrantScope, Runs, grant_scope, is_passable, is_withheld, read};

@@ -33,7 +33,7 @@ mod runs;
 mod workspace;
 
 pub use environment::{is_passable, is_withheld};
-pub use line::{Lasting, lasting, read};
+pub use line::{GrantScope, grant_scope, read};
 pub use runs::Runs;
 
 /// What the tool is called.

@@ -2,12 +2,12 @@ use offshoot_core::permissions::PolicyLayer;
 use serde_json::json;
 
 use super::*;
-use crate::error::Place;
+use crate::error::Position;
 
 /// What is wrong with front matter, and in which line and column.
 fn wrong(front: &str) -> String {
     let wrong = read(&format!("---\n{front}\n---\nDo it.\n"), "a").unwrap_err();
-    let Place { line, column } = wrong.place.unwrap();
+    let Position { line, column } = wrong.place.unwrap();
     format!("{line}:{column}: {}", wrong.why)
 }
 
@@ -39,15 +39,15 @@ dialect: claude-code
 
 Review it.
 "#;
-    let draft = read(written, "file").unwrap();
-    assert_eq!((&*draft.name, &*draft.prompt), ("Reviewer", "Review it."));
-    assert_eq!(draft.extends.as_deref(), Some("explore"));
-    assert_eq!(draft.model.unwrap().to_string(), "anthropic/claude-sonnet-5");
+    let profile = read(written, "file").unwrap();
+    assert_eq!((&*profile.name, &*profile.prompt), ("Reviewer", "Review it."));
+    assert_eq!(profile.extends.as_deref(), Some("explore"));
+    assert_eq!(profile.model.unwrap().to_string(), "anthropic/claude-sonnet-5");
     for (tool, offered) in [("read", true), ("ask", true), ("wait_tasks", true), ("write", false)] {
-        assert_eq!(draft.layer.offers(tool), offered, "{tool}");
+        assert_eq!(profile.layer.offers(tool), offered, "{tool}");
     }
     let rules: Vec<_> =
-        draft.layer.rules.iter().map(|(rule, verdict)| format!("{verdict:?} {rule}")).collect();
+        profile.layer.rules.iter().map(|(rule, verdict)| format!("{verdict:?} {rule}")).collect();
     assert_eq!(
         rules,
         [
@@ -57,21 +57,21 @@ Review it.
             "Deny run_command(git push)"
         ]
     );
-    assert_eq!((draft.layer.mode, draft.asks), (PermissionMode::Ask, Some(Approver::Owner)));
-    assert_eq!(draft.isolation, Some(Isolation::Worktree));
-    assert_eq!(draft.config.unwrap()["required"], json!(["branch"]));
-    assert_eq!(draft.dialect, Some(Dialect::ClaudeCode));
+    assert_eq!((profile.layer.mode, profile.asks), (PermissionMode::Ask, Some(Approver::Owner)));
+    assert_eq!(profile.isolation, Some(Isolation::Worktree));
+    assert_eq!(profile.config.unwrap()["required"], json!(["branch"]));
+    assert_eq!(profile.dialect, Some(Dialect::ClaudeCode));
     assert_eq!(
-        (draft.agents.unwrap(), draft.budget.to_string()),
+        (profile.agents.unwrap(), profile.budget.to_string()),
         (vec!["explore".to_owned()], "2usd".to_owned())
     );
 }
 
 #[test]
 fn s11_2_a_profile_that_says_nothing_is_called_as_its_file_and_narrows_nothing() {
-    let draft = read("---\n---\nDo it.", "explore-docs").unwrap();
-    assert_eq!((&*draft.name, &*draft.prompt), ("explore-docs", "Do it."));
-    assert_eq!(draft.layer, PolicyLayer::default());
+    let profile = read("---\n---\nDo it.", "explore-docs").unwrap();
+    assert_eq!((&*profile.name, &*profile.prompt), ("explore-docs", "Do it."));
+    assert_eq!(profile.layer, PolicyLayer::default());
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn s11_2_broken_front_matter_is_told_with_its_line_and_column() {
 #[test]
 fn s11_7_every_dialect_that_there_is_can_be_said() {
     for (word, dialect) in Dialect::ALL {
-        let draft = read(&format!("---\ndialect: {word}\n---\nDo it.\n"), "a").unwrap();
-        assert_eq!(draft.dialect, Some(dialect));
+        let profile = read(&format!("---\ndialect: {word}\n---\nDo it.\n"), "a").unwrap();
+        assert_eq!(profile.dialect, Some(dialect));
     }
 }

@@ -6,7 +6,7 @@ use offshoot_agent::{ProfileOrigin, ProfileSource, ProfileUnavailable};
 use offshoot_core::permissions::{Access, Action, LineAnalysis, Permissions, Verdict};
 use offshoot_profiles::{Profiles, Project};
 
-use crate::support::{Place, of, write};
+use crate::support::{ProjectDir, of, write};
 
 #[test]
 fn s11_2_four_profiles_are_built_in() {
@@ -47,7 +47,7 @@ fn s7_3_explore_changes_nothing_and_verify_only_runs() {
 
 #[test]
 fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("mine.md", of("name: mine"));
     let error = place.find("nobody").unwrap_err();
     assert!(matches!(error, ProfileUnavailable::Unknown { .. }));
@@ -59,7 +59,7 @@ fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
 
 #[test]
 fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_built_in() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let inner = place.project().join("a/b");
     std::fs::create_dir_all(&inner).unwrap();
     let said = || place.profiles().find("work", Some(&inner)).unwrap().prompt.clone();
@@ -76,7 +76,7 @@ fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_bui
 
 #[test]
 fn what_stands_above_the_repository_is_not_the_projects() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let above = place.project().parent().unwrap().join(".offshoot/agents/above.md");
     write(&above, of("name: above"));
     assert!(place.find("above").is_err());
@@ -89,7 +89,7 @@ fn what_stands_above_the_repository_is_not_the_projects() {
 
 #[test]
 fn names_are_compared_as_names_of_tasks_are() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("x.md", of("name: Größe"));
     assert!(place.find(" GRÖßE ").is_ok() && place.find("gro\u{308}ße").is_ok());
     assert!(place.find("grosse").is_err());
@@ -97,7 +97,7 @@ fn names_are_compared_as_names_of_tasks_are() {
 
 #[test]
 fn two_of_a_name_in_one_folder_are_told() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("a.md", of("name: twin\ndescription: first"));
     place.has("b.md", of("name: Twin"));
     assert_eq!(place.find("twin").unwrap().description, "first");
@@ -110,7 +110,7 @@ fn two_of_a_name_in_one_folder_are_told() {
 
 #[test]
 fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("a.md", "---\nname: a\n---\nours");
     write(&place.project().join(".claude/agents/a.md"), "---\nname: a\n---\ntheirs");
     assert_eq!(place.find("a").unwrap().prompt, "ours");
@@ -119,7 +119,7 @@ fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
 
 #[test]
 fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("explore.md", of("colour: blue"));
     place.has("good.md", of("name: good"));
     assert!(place.find("good").is_ok());
@@ -132,7 +132,7 @@ fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
 
 #[test]
 fn an_empty_git_directory_is_no_repository() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let inner = place.project().join("inner");
     std::fs::create_dir_all(inner.join(".git")).unwrap();
     write(&inner.join("below/file"), "");
@@ -152,7 +152,7 @@ fn an_empty_git_directory_is_no_repository() {
 
 #[test]
 fn a_directory_that_all_users_share_is_above_every_project() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let shared = place.project().parent().unwrap().to_owned();
     write(&shared.join(".git/HEAD"), "ref: refs/heads/main\n");
     write(&shared.join(".offshoot/agents/planted.md"), of("name: planted"));

@@ -7,10 +7,10 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use crate::support::{Place, of, write};
+use crate::support::{ProjectDir, of, write};
 
 /// What is said of the only file that cannot be read.
-fn only(place: &Place) -> String {
+fn only(place: &ProjectDir) -> String {
     let wrong = place.wrong();
     assert_eq!(wrong.len(), 1, "{wrong:?}");
     wrong[0].clone()
@@ -18,7 +18,7 @@ fn only(place: &Place) -> String {
 
 #[test]
 fn s11_2_a_binary_file_is_told() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("binary.md", b"\x7fELF\x02\x01\0\0\0");
     assert!(only(&place).ends_with("binary.md:1:7: there is a zero byte: this is no text"));
     place.brings("binary.md", b"---\nname: a\nmode: \xff\n---\n");
@@ -27,7 +27,7 @@ fn s11_2_a_binary_file_is_told() {
 
 #[test]
 fn s11_2_an_enormous_file_is_told_and_not_read() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let path = place.project().join(".offshoot/agents/enormous.md");
     write(&path, of("name: enormous"));
     // Sparse: more than fits into memory.
@@ -38,7 +38,7 @@ fn s11_2_an_enormous_file_is_told_and_not_read() {
 
 #[test]
 fn s11_2_a_file_that_does_not_end_its_front_matter_is_told() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("open.md", "---\nname: open\n\nDo it.\n");
     let told = place.broken("open");
     assert!(
@@ -52,7 +52,7 @@ fn s11_2_a_file_that_does_not_end_its_front_matter_is_told() {
 
 #[test]
 fn what_is_no_regular_file_is_told_and_nobody_waits_for_it() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let agents = place.project().join(".offshoot/agents");
     fs::create_dir_all(agents.join("folder.md")).unwrap();
     assert!(Command::new("mkfifo").arg(agents.join("fifo.md")).status().unwrap().success());
@@ -73,7 +73,7 @@ fn what_is_no_regular_file_is_told_and_nobody_waits_for_it() {
 
 #[test]
 fn links_of_a_project_do_not_lead_out_of_their_folder() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("secret.md"), of("name: secret"));
     write(&place.project().join("other.md"), of("name: other"));
     let agents = place.project().join(".offshoot/agents");
@@ -96,7 +96,7 @@ fn links_of_a_project_do_not_lead_out_of_their_folder() {
 
 #[test]
 fn a_link_in_the_place_of_the_folder_is_told() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("away/agents/a.md"), of("name: a"));
     symlink("../away", place.project().join(".offshoot")).unwrap();
     assert!(place.find("a").is_err());
@@ -108,7 +108,7 @@ fn a_link_in_the_place_of_the_folder_is_told() {
 
 #[test]
 fn what_the_person_links_to_is_read() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("dotfiles/mine.md"), of("name: mine"));
     let target = place.project().parent().unwrap().join("dotfiles/mine.md");
     symlink(target, place.user().join("mine.md")).unwrap();
@@ -117,7 +117,7 @@ fn what_the_person_links_to_is_read() {
 
 #[test]
 fn a_folder_of_very_many_profiles_is_read_as_far_as_it_may_be() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     for n in 0..300 {
         place.brings(&format!("p{n:03}.md"), of(""));
     }
@@ -127,7 +127,7 @@ fn a_folder_of_very_many_profiles_is_read_as_far_as_it_may_be() {
 
 #[test]
 fn odd_names_of_files_do_no_harm() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let agents = place.project().join(".offshoot/agents");
     place.brings("a\nb.md", of("name: fine"));
     place.brings("x\ny.md", of("description: no name"));
@@ -142,7 +142,7 @@ fn odd_names_of_files_do_no_harm() {
 
 #[test]
 fn a_bomb_of_aliases_is_refused_at_once() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let mut bomb = "name: bomb\nconfig:\n  a: &a [x]\n".to_owned();
     for (one, other) in ('a'..='y').zip('b'..='z') {
         bomb += &format!("  {other}: &{other} [{}*{one}]\n", format!("*{one}, ").repeat(9));
@@ -154,7 +154,7 @@ fn a_bomb_of_aliases_is_refused_at_once() {
 
 #[test]
 fn line_ends_and_marks_of_other_systems_are_read() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("dos.md", "\u{feff}---\r\nname: dos\r\nmode: plan\r\n---\r\nDo\r\nit.\r\n");
     assert_eq!(place.find("dos").unwrap().prompt, "Do\nit.");
 }

@@ -10,7 +10,7 @@ use offshoot_core::permissions::{
 use offshoot_profiles::Profiles;
 use proptest::prelude::*;
 
-use crate::support::Place;
+use crate::support::ProjectDir;
 
 const TOOLS: [&str; 7] =
     ["read", "write", "edit", "run_command", "fetch", "spawn_agent", "list_tasks"];
@@ -156,7 +156,7 @@ proptest! {
         owner in prop::option::of(authority()),
         agents in list(prop::sample::select(vec!["explore", "work"]).prop_map(str::to_owned)),
     ) {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.has("mine.md", "---\nmodel: openai/mine\nasks: owner\nallow: write\n---\n");
         place.brings("theirs.md", &written);
         let without = brief(owner, agents);
@@ -171,7 +171,7 @@ proptest! {
         owner in prop::option::of(authority()),
         name in prop::sample::select(vec!["explore", "verify", "work", "lead", "mine"]),
     ) {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.has("mine.md", "---\nmodel: openai/mine\nasks: nobody\ndeny: run_command(git push)\nagents: [explore]\n---\n");
         let before = place.find(name).unwrap().applied_to(brief(owner.clone(), None));
         place.brings(&format!("{name}.md"), &written);
@@ -184,7 +184,7 @@ proptest! {
         written in written(),
         owner in authority(),
     ) {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.has("mine.md", &written);
         let Ok(profile) = Profiles::built_in().user(place.user()).find("mine", None) else {
             return Ok(());

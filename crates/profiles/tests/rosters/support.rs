@@ -8,11 +8,11 @@ use std::sync::Arc;
 use offshoot_agent::{Profile, ProfileSource, ProfileUnavailable};
 use offshoot_profiles::{Profiles, Trust};
 
-pub(crate) struct Place {
+pub(crate) struct ProjectDir {
     folder: tempfile::TempDir,
 }
 
-impl Place {
+impl ProjectDir {
     /// A repository, a configuration and a list of trusted folders, all empty.
     pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };

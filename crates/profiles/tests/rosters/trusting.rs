@@ -7,16 +7,16 @@ use std::sync::Barrier;
 
 use offshoot_agent::{Isolation, ProfileSource, ProfileTrust};
 use offshoot_core::permissions::{Approver, PermissionMode};
-use offshoot_profiles::Holds;
+use offshoot_profiles::TrustState;
 
-use crate::support::{Place, of, write};
+use crate::support::{ProjectDir, of, write};
 
 /// A profile that says all that would redirect an agent.
 const BOLD: &str = "name: bold\nmodel: openai/gpt-5\nasks: nobody\nallow: \"*\"\nmode: auto";
 
 #[test]
 fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     let bold = place.find("bold").unwrap();
     assert_eq!((&bold.model, bold.asks, bold.trust), (&None, None, ProfileTrust::Untrusted));
@@ -34,7 +34,7 @@ fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
 
 #[test]
 fn s7_3_nor_has_it_what_it_takes_from_one_that_is_trusted() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("dear.md", of("model: openai/gpt-5\nasks: owner"));
     place.brings("sly.md", of("extends: dear"));
     let sly = place.find("sly").unwrap();
@@ -43,7 +43,7 @@ fn s7_3_nor_has_it_what_it_takes_from_one_that_is_trusted() {
 
 #[test]
 fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("explore.md", of("name: explore\ntools: write, run_command, read\nmode: auto\nagents: [a, work]\nisolation: none"));
     let explore = place.find("explore").unwrap();
     assert_eq!(explore.prompt, "Do it.");
@@ -65,7 +65,7 @@ fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
 
 #[test]
 fn s7_3_an_untrusted_profile_that_is_broken_takes_nothing_away() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     for written in [of("mode: yolo"), of("name: explore\nextends: explore"), "x".into()] {
         place.brings("explore.md", written);
         assert_eq!(place.find("explore").unwrap().trust, ProfileTrust::Trusted);
@@ -78,7 +78,7 @@ fn s7_3_an_untrusted_profile_that_is_broken_takes_nothing_away() {
 
 #[test]
 fn a_trusted_project_counts_before_the_person() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("explore.md", of("name: explore\nmodel: openai/gpt-5"));
     place.trust().add(&place.project()).unwrap();
     let explore = place.find("explore").unwrap();
@@ -87,7 +87,7 @@ fn a_trusted_project_counts_before_the_person() {
 
 #[test]
 fn whatever_changes_needs_trust_again() {
-    type Change = fn(&Place);
+    type Change = fn(&ProjectDir);
     let changes: [(&str, Change); 6] = [
         ("a profile", |place| place.brings("bold.md", of(&format!("{BOLD}\nisolation: worktree")))),
         ("another one", |place| place.brings("new.md", of("name: new"))),
@@ -104,13 +104,13 @@ fn whatever_changes_needs_trust_again() {
         }),
     ];
     for (what, change) in changes {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.brings("bold.md", of(BOLD));
         place.trust().add(&place.project()).unwrap();
-        assert_eq!(place.trust().list().unwrap()[0].holds, Holds::Yes);
+        assert_eq!(place.trust().list().unwrap()[0].state, TrustState::Current);
         change(&place);
         assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted, "{what}");
-        assert_eq!(place.trust().list().unwrap()[0].holds, Holds::No, "{what}");
+        assert_eq!(place.trust().list().unwrap()[0].state, TrustState::Changed, "{what}");
         place.trust().add(&place.project()).unwrap();
         assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Trusted, "{what}");
     }
@@ -118,7 +118,7 @@ fn whatever_changes_needs_trust_again() {
 
 #[test]
 fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let copy = place.project().parent().unwrap().join("copy");
@@ -135,7 +135,7 @@ fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else
 
 #[test]
 fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let tree = place.project().parent().unwrap().join("tree");
@@ -151,7 +151,7 @@ fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
 
 #[test]
 fn trust_is_listed_and_taken_back() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let inner = place.project().join("a");
     write(&inner.join(".claude/agents/x.md"), of("name: x"));
     place.brings("bold.md", of(BOLD));
@@ -170,7 +170,7 @@ fn trust_is_listed_and_taken_back() {
 
 #[test]
 fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let mode = fs::metadata(place.list()).unwrap().permissions().mode();
@@ -187,7 +187,7 @@ fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
 
 #[test]
 fn many_at_once_trust_without_losing_any() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let folders: Vec<_> = (0..16)
         .map(|n| {
             let folder = place.project().parent().unwrap().join(format!("p{n}"));
@@ -210,7 +210,7 @@ fn many_at_once_trust_without_losing_any() {
 
 #[test]
 fn what_is_too_much_to_be_looked_through_cannot_be_trusted() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     let large = place.project().join(".offshoot/large");
     fs::File::create(&large).unwrap().set_len(1 << 40).unwrap();

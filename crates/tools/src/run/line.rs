@@ -17,10 +17,10 @@
 //! A command of a clear line may still run others: the line is *launching* unless all
 //! its programs are known to run no other one (`self_contained`).
 
-mod known;
-mod lasting;
+mod grant_scope;
 mod lexer;
 mod plain;
+mod programs;
 mod self_contained;
 mod writing;
 
@@ -31,7 +31,7 @@ use offshoot_core::permissions::LineAnalysis;
 
 use lexer::{Lexer, Token};
 
-pub use lasting::{Lasting, lasting};
+pub use grant_scope::{GrantScope, grant_scope};
 
 /// How long a line may be to be read.
 const LONGEST: usize = 16 << 10;
@@ -155,7 +155,7 @@ impl Parts {
             let patterns = words.iter().filter(|word| word.pattern.is_some());
             self.patterns.extend(patterns.map(|word| word.text.clone()));
             let command = plain::command(std::mem::take(&mut words))?;
-            let is_plain = known::is_plain(&command);
+            let is_plain = programs::is_plain(&command);
             if !self_contained::is_self_contained(&command) {
                 self.launchers.push(command.clone());
             }

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::environment::{Environment, Variables, cleaned, is_withheld};
-use super::line::Lasting;
+use super::line::GrantScope;
 use super::workspace::{Scratch, Workspace};
 use super::{NAME, line, output, report};
 
@@ -249,16 +249,16 @@ impl Inner {
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Access {
         let mut wish = Access::new(NAME, Action::Run(line::wished(&asked.command)));
         wish = wish.implying(line::implied(&asked.command));
-        wish = match (line::lasting(&asked.command), cx.folder()) {
-            (Lasting::Leads(why), _) => {
+        wish = match (line::grant_scope(&asked.command), cx.folder()) {
+            (GrantScope::Leads(why), _) => {
                 wish.noting(&format!("{why}, so no standing grant covers it"))
             }
-            (Lasting::Within { rule, paths }, Some(directory)) => {
+            (GrantScope::Within { rule, paths }, Some(directory)) => {
                 let (start, directory) = (asked.folder.as_deref(), directory.to_owned());
                 let paths = paths.into_iter().map(|path| from(start, path)).collect();
                 wish.lasting(rule).naming(NamedPaths { directory, paths })
             }
-            (Lasting::Never, _) | (Lasting::Within { .. }, None) => wish,
+            (GrantScope::Never, _) | (GrantScope::Within { .. }, None) => wish,
         };
         if self.confines == Confines::No {
             wish = wish.guarded("commands are not confined on this system");

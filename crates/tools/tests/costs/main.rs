@@ -10,7 +10,7 @@ mod support;
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
-use self::support::{Agent, Told, World};
+use self::support::{Agent, CallOutcome, World};
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
@@ -24,7 +24,7 @@ const MOST: usize = 32 * MIB;
 const CALLS: usize = 60;
 
 /// How many bytes are in use at once while calls are made, beyond those before.
-async fn peak(agent: &Agent, tool: &str, calls: Vec<Value>) -> (usize, Vec<Told>) {
+async fn peak(agent: &Agent, tool: &str, calls: Vec<Value>) -> (usize, Vec<CallOutcome>) {
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();
     let told = agent.call_at_once(tool, calls).await;

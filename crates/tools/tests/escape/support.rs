@@ -96,19 +96,19 @@ type Calls = Vec<(String, Value)>;
 /// An agent that calls what it is told to.
 pub(crate) struct Agent {
     calls: mpsc::UnboundedSender<Calls>,
-    results: Mutex<mpsc::UnboundedReceiver<Told>>,
+    results: Mutex<mpsc::UnboundedReceiver<CallOutcome>>,
     _runtime: Runtime,
 }
 
 /// What a call returned.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct CallOutcome {
     pub(crate) text: String,
     pub(crate) failed: bool,
     pub(crate) images: Vec<Image>,
 }
 
-impl Told {
+impl CallOutcome {
     /// It did what was asked.
     #[track_caller]
     pub(crate) fn done(self) -> String {
@@ -145,14 +145,14 @@ impl Agent {
     }
 
     /// Calls a tool.
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Told {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> CallOutcome {
         self.calls.send(vec![(tool.to_owned(), arguments)]).unwrap();
         self.results.lock().await.recv().await.unwrap()
     }
 
     /// Makes many calls of a tool in one answer. The test of costs does.
     #[allow(dead_code)]
-    pub(crate) async fn call_at_once(&self, tool: &str, calls: Vec<Value>) -> Vec<Told> {
+    pub(crate) async fn call_at_once(&self, tool: &str, calls: Vec<Value>) -> Vec<CallOutcome> {
         let count = calls.len();
         let calls = calls.into_iter().map(|arguments| (tool.to_owned(), arguments));
         self.calls.send(calls.collect()).unwrap();
@@ -169,7 +169,7 @@ impl Agent {
 #[derive(Debug)]
 struct Puppet {
     name: ModelName,
-    told: mpsc::UnboundedSender<Told>,
+    told: mpsc::UnboundedSender<CallOutcome>,
     to_make: std::sync::Arc<Mutex<mpsc::UnboundedReceiver<Calls>>>,
 }
 
@@ -188,7 +188,7 @@ impl Model for Puppet {
             if let Part::ToolResult(result) = part {
                 let (text, images) = (result.text.clone(), result.images.clone());
                 // A test that is over listens no more.
-                let _ = self.told.send(Told { text, failed: result.failed, images });
+                let _ = self.told.send(CallOutcome { text, failed: result.failed, images });
             }
         }
         let to_make = self.to_make.clone();

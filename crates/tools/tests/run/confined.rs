@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use offshoot_models::ToolResult;
 use serde_json::json;
 
-use crate::support::{Confined, Place, World, calls};
+use crate::support::{Confined, TestDirs, World, calls};
 
 /// Whether commands can be confined here; says so if not.
 pub(crate) fn confines() -> bool {
@@ -17,7 +17,7 @@ pub(crate) fn confines() -> bool {
 }
 
 /// What a confined command comes to.
-async fn run(place: &Place, command: &str) -> ToolResult {
+async fn run(place: &TestDirs, command: &str) -> ToolResult {
     let script = calls(json!({"command": command}));
     let world = World::open(place, Confined::Yes, script).await;
     world.result().await
@@ -28,7 +28,7 @@ async fn s7_3_a_confined_command_writes_within_its_folder_and_nowhere_else() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     std::fs::create_dir(place.at("beside")).unwrap();
     std::fs::write(place.at("beside/file"), "kept").unwrap();
     std::os::unix::fs::symlink(place.at("beside"), place.at("work/link")).unwrap();
@@ -62,7 +62,7 @@ async fn a_confined_command_sees_nothing_of_the_data_folder_and_reaches_no_socke
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     std::fs::create_dir(place.at("hidden")).unwrap();
     std::fs::write(place.at("data/token"), "sesame").unwrap();
     std::fs::write(place.at("hidden/key"), "sesame").unwrap();
@@ -97,7 +97,7 @@ async fn a_person_can_let_commands_write_elsewhere() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     for name in ["cache", "other"] {
         std::fs::create_dir(place.at(name)).unwrap();
     }
@@ -114,7 +114,7 @@ async fn a_worktree_elsewhere_cannot_be_committed_to_and_says_so() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     let git = |folder: &str, args: &[&str]| {
         let mut git = std::process::Command::new("git");
         git.current_dir(place.at(folder)).args(["-c", "user.name=a", "-c", "user.email=a@b"]);

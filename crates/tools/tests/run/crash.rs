@@ -3,7 +3,7 @@
 use offshoot_models::{Call, Turn};
 use serde_json::json;
 
-use crate::support::{Confined, Place, Test, World, answers, notices, results, until_written};
+use crate::support::{Confined, Test, TestDirs, World, answers, notices, results, until_written};
 
 fn script(call: &Call) -> Turn {
     match answers(call) {
@@ -17,7 +17,7 @@ fn script(call: &Call) -> Turn {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s9_4_a_call_that_is_repeated_finds_its_command_and_runs_nothing_twice() -> Test {
-    let place = Place::new();
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
     until_written(&place.at("work/begun")).await;
@@ -39,7 +39,7 @@ async fn s9_4_a_call_that_is_repeated_finds_its_command_and_runs_nothing_twice()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
-    let place = Place::new();
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
     until_written(&place.at("work/begun")).await;
@@ -63,7 +63,7 @@ async fn s9_3_what_a_command_came_to_before_a_crash_is_told_after_it() -> Test {
         ]),
         _ => Turn::say("over"),
     };
-    let place = Place::new();
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
     world.task("agent/quick").await.wait().await?;

@@ -9,11 +9,11 @@ use offshoot_models::ToolResult;
 use offshoot_runtime::TaskRef;
 use serde_json::json;
 
-use crate::support::{Confined, Place, Test, World, calls, results, variables};
+use crate::support::{Confined, Test, TestDirs, World, calls, results, variables};
 
 /// A directory with a file, and programs that run their arguments.
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestDirs {
+    let place = TestDirs::new();
     std::fs::write(place.at("work/x"), "kept").unwrap();
     std::fs::create_dir(place.at("bin")).unwrap();
     for program in ["bin/carrier", "bin/cargo"] {
@@ -29,7 +29,7 @@ fn layer() -> PolicyLayer {
     PolicyLayer::mode(PermissionMode::Auto).rule("run_command(rm)".parse().unwrap(), Verdict::Deny)
 }
 
-async fn open(place: &Place, command: &str) -> World {
+async fn open(place: &TestDirs, command: &str) -> World {
     let path = format!("{}:/usr/bin:/bin", place.at("bin").display());
     let script = calls(json!({"command": command}));
     World::with(place, Confined::No, script, |runs| {
@@ -39,7 +39,7 @@ async fn open(place: &Place, command: &str) -> World {
 }
 
 /// The result of a command where no person can be asked.
-async fn run(place: &Place, command: &str, layer: PolicyLayer) -> ToolResult {
+async fn run(place: &TestDirs, command: &str, layer: PolicyLayer) -> ToolResult {
     let world = open(place, command).await;
     let authority = Permissions::of(layer).with_approver(Approver::None);
     let request = world.agents.request(&world.brief().authority(authority)).unwrap();

@@ -4,22 +4,22 @@ use offshoot_dialects::Dialect;
 use offshoot_models::{Call, ToolResult, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Confined, Place, Test, World, notices, results, whole};
+use crate::support::{Confined, Test, TestDirs, World, notices, results, whole};
 
 /// One call: which tool, with what.
-type Said = (&'static str, Value);
+type ScriptedCall = (&'static str, Value);
 
 /// What the calls of an agent that speaks a dialect return, made one after another,
 /// each of what those before it have returned; and all that it was told.
 async fn spoken(
     dialect: Dialect,
-    next: impl Fn(&[ToolResult]) -> Vec<Said> + Send + 'static,
+    next: impl Fn(&[ToolResult]) -> Vec<ScriptedCall> + Send + 'static,
 ) -> (Vec<ToolResult>, String) {
     let script = move |call: &Call| match next(&results(call)) {
         said if said.is_empty() => Turn::say("over"),
         said => Turn::call(said),
     };
-    let world = World::open(&Place::new(), Confined::No, script).await;
+    let world = World::open(&TestDirs::new(), Confined::No, script).await;
     let gate = world.place.at("work/gate");
     assert!(std::process::Command::new("mkfifo").arg(gate).status().unwrap().success());
     let request = world.agents.request(&world.brief().dialect(dialect)).unwrap();
@@ -29,7 +29,7 @@ async fn spoken(
     (results(&last), whole(&last))
 }
 
-fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Vec<Said> + Send + 'static {
+fn calls(said: Vec<ScriptedCall>) -> impl Fn(&[ToolResult]) -> Vec<ScriptedCall> + Send + 'static {
     move |results| said.get(results.len()).cloned().into_iter().collect()
 }
 

@@ -5,7 +5,7 @@ use offshoot_models::Turn;
 use serde_json::json;
 
 use crate::support::{
-    Confined, Place, Test, World, answers, calls, notices, results, run, runs, until_written,
+    Confined, Test, TestDirs, World, answers, calls, notices, results, run, runs, until_written,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,7 +106,7 @@ async fn what_cannot_be_run_is_said_and_nothing_is_run() {
         (json!({"command": "touch x\u{0}"}), "zero byte"),
         (json!({}), "command"),
     ] {
-        let place = Place::new();
+        let place = TestDirs::new();
         std::os::unix::fs::symlink(place.at("data"), place.at("work/out")).unwrap();
         let world = World::open(&place, Confined::No, calls(arguments.clone())).await;
         let result = world.result().await;

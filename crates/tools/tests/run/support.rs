@@ -19,13 +19,13 @@ pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
 /// The folders of a test: `data`, `work`, `scratch`.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct TestDirs {
     real: PathBuf,
     /// Removed with the last of them.
     _folder: Arc<TempDir>,
 }
 
-impl Place {
+impl TestDirs {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
@@ -83,7 +83,7 @@ impl<T: Tool> Tool for Granted<T> {
 
 /// A runtime, its session, and its agents.
 pub(crate) struct World {
-    pub(crate) place: Place,
+    pub(crate) place: TestDirs,
     pub(crate) runtime: Runtime,
     pub(crate) session: Session,
     pub(crate) agents: Agents,
@@ -94,7 +94,7 @@ pub(crate) struct World {
 impl World {
     /// Agents that answer as `script` says.
     pub(crate) async fn new(script: impl FnMut(&Call) -> Turn + Send + 'static) -> Self {
-        Self::open(&Place::new(), Confined::No, script).await
+        Self::open(&TestDirs::new(), Confined::No, script).await
     }
 
     /// One agent that makes this call and ends.
@@ -103,7 +103,7 @@ impl World {
     }
 
     pub(crate) async fn open(
-        place: &Place,
+        place: &TestDirs,
         confined: Confined,
         script: impl FnMut(&Call) -> Turn + Send + 'static,
     ) -> Self {
@@ -112,7 +112,7 @@ impl World {
 
     /// The same with something said about how commands are run.
     pub(crate) async fn with(
-        place: &Place,
+        place: &TestDirs,
         confined: Confined,
         script: impl FnMut(&Call) -> Turn + Send + 'static,
         say: impl FnOnce(Runs) -> Runs,

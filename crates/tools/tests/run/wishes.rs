@@ -7,7 +7,7 @@ use offshoot_sandbox::Support;
 use offshoot_tools::Runs;
 use serde_json::{Value, json};
 
-use crate::support::{Confined, Place, World, answers, results};
+use crate::support::{Confined, TestDirs, World, answers, results};
 
 /// Says what another tool would do, and does not do it.
 #[derive(Debug)]
@@ -37,8 +37,8 @@ impl<T: Tool> Tool for Says<T> {
 }
 
 /// What a call with these arguments says that it wants.
-async fn wish(arguments: Value, say: impl Fn(Runs, &Place) -> Runs) -> String {
-    let place = Place::new();
+async fn wish(arguments: Value, say: impl Fn(Runs, &TestDirs) -> Runs) -> String {
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, move |call| match answers(call) {
         0 => Turn::call([("run_command", arguments.clone())]),
         _ => Turn::say("over"),

@@ -13,12 +13,12 @@
 //! - it loads code that it is told to: `curl --engine`, `strings` and its plugins.
 
 use super::among;
-use super::known::any_option;
+use super::programs::any_option;
 
 /// Programs that run no other one, whatever they are told.
 ///
 /// `sed`, `test` and `printf` are here because a command that is not plain never gets
-/// this far: `known` refuses scripts and options of theirs that it cannot read.
+/// this far: `programs` refuses scripts and options of theirs that it cannot read.
 const ALWAYS: &str = "
     cat tac head tail wc nl od hexdump xxd rev cut tr paste join comm uniq fold fmt expand
     unexpand column shuf tsort cmp grep jq sed base64 base32 cksum md5sum sha1sum sha224sum

@@ -4,7 +4,7 @@
 //! whose very purpose is to change files (`cp`, `mv`, `touch`) are for rules of their own.
 
 use super::WRITES;
-use super::known::any_option;
+use super::programs::any_option;
 
 /// How a program is told of a file to write into.
 enum By {

@@ -15,7 +15,7 @@ const LISTED: usize = 200;
 
 /// What a file says of a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Draft {
+pub(crate) struct ProfileFields {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     pub(crate) prompt: String,
@@ -32,7 +32,7 @@ pub(crate) struct Draft {
     pub(crate) notes: Vec<String>,
 }
 
-impl Draft {
+impl ProfileFields {
     /// The profile, with what it does not say itself taken from the one that it
     /// extends. What narrows that one narrows this one, too.
     pub(crate) fn profile(

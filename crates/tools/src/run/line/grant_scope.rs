@@ -3,7 +3,7 @@
 use offshoot_core::permissions::Rule;
 use offshoot_core::text;
 
-use super::known::any_option;
+use super::programs::any_option;
 use super::{Parts, among};
 
 /// Options by which programs go to another directory, beside `-C`.
@@ -52,7 +52,7 @@ const SHOWN: usize = 200;
 
 /// Whether an approval of a command line can become a standing grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lasting {
+pub enum GrantScope {
     /// No: the line is not a single command that is known to stay within the project
     /// whatever else it is told. A grant that covers too much is worse than another
     /// question.
@@ -72,22 +72,22 @@ pub enum Lasting {
 /// Whether an approval of this line can become a standing grant, judged by its text.
 ///
 /// ```
-/// use offshoot_tools::{Lasting, lasting};
+/// use offshoot_tools::{GrantScope, grant_scope};
 ///
-/// let Lasting::Within { rule, paths } = lasting("cargo test --all") else { panic!() };
+/// let GrantScope::Within { rule, paths } = grant_scope("cargo test --all") else { panic!() };
 /// assert_eq!(rule.to_string(), "run_command(cargo test)");
-/// let Lasting::Within { paths, .. } = lasting("cat < /etc/passwd") else { panic!() };
+/// let GrantScope::Within { paths, .. } = grant_scope("cat < /etc/passwd") else { panic!() };
 /// assert_eq!(paths, ["/etc/passwd"]);
-/// assert!(matches!(lasting("cargo test --manifest-path ../x/Cargo.toml"), Lasting::Leads(_)));
-/// assert_eq!(lasting("rm -r target"), Lasting::Never);
-/// assert_eq!(lasting("python3 x.py"), Lasting::Never);
+/// assert!(matches!(grant_scope("cargo test --manifest-path ../x/Cargo.toml"), GrantScope::Leads(_)));
+/// assert_eq!(grant_scope("rm -r target"), GrantScope::Never);
+/// assert_eq!(grant_scope("python3 x.py"), GrantScope::Never);
 /// ```
-pub fn lasting(line: &str) -> Lasting {
+pub fn grant_scope(line: &str) -> GrantScope {
     let mut parts = Parts::default();
     let is_clear = parts.parse(line).is_some();
     let Parts { commands, reads, patterns, .. } = parts;
-    let [command] = &commands[..] else { return Lasting::Never };
-    let Some(rule) = rule(command).filter(|_| is_clear) else { return Lasting::Never };
+    let [command] = &commands[..] else { return GrantScope::Never };
+    let Some(rule) = rule(command).filter(|_| is_clear) else { return GrantScope::Never };
     if let Some(pattern) = patterns.first() {
         return leads(pattern, "may stand for a link");
     }
@@ -96,7 +96,7 @@ pub fn lasting(line: &str) -> Lasting {
             paths.extend(reads);
             match paths.iter().find(|path| path.starts_with('~')) {
                 Some(home) => leads(home, "may name a home directory"),
-                None => Lasting::Within { rule, paths },
+                None => GrantScope::Within { rule, paths },
             }
         }
         Err((word, why)) => leads(word, why),
@@ -105,8 +105,8 @@ pub fn lasting(line: &str) -> Lasting {
 
 /// A word leads outside, because of this. It is quoted, so that it can pose as nothing
 /// else, and shown as far as a person reads on.
-fn leads(word: &str, why: &str) -> Lasting {
-    Lasting::Leads(format!("{:?} {why}", text::cut(word, SHOWN)))
+fn leads(word: &str, why: &str) -> GrantScope {
+    GrantScope::Leads(format!("{:?} {why}", text::cut(word, SHOWN)))
 }
 
 /// What a grant for a command would cover: all commands that begin so.
