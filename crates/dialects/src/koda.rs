@@ -86,7 +86,7 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
     ];
     let bash = "Runs a command. With background it runs while you go on, and its end comes to you.";
     aliases.extend(adapt(&offered.provided, RUN_COMMAND, ("Bash", bash), command));
-    let user = "Asks whoever you work for, and waits until the answer comes.";
+    let user = "Asks the user or agent you work for, and waits until the answer comes.";
     aliases.extend(adapt(&offered.built_in, "ask", ("AskUser", user), question));
     aliases
 }

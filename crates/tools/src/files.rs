@@ -104,7 +104,7 @@ impl Files {
     }
 }
 
-/// Has the threads of a call stop when nobody waits for it any more.
+/// Stops the threads of a call once its caller has stopped waiting.
 #[derive(Clone, Debug, Default)]
 struct Stop(Arc<AtomicBool>);
 
@@ -115,7 +115,7 @@ impl Stop {
 
     fn check(&self) -> Result<(), ToolError> {
         match self.is_asked() {
-            true => Err(ToolError::new("Nobody waits for it any more.")),
+            true => Err(ToolError::new("The caller has stopped waiting for it.")),
             false => Ok(()),
         }
     }
@@ -160,9 +160,10 @@ async fn within<T: Send + 'static>(
     working.await.map_err(|error| ToolError::of(&error))?
 }
 
-/// Does at once what needs neither the disk nor long. `None` if it would, if
-/// somebody else might have to be waited for, or if something is wrong: then it is
-/// for [`within`] to do and to tell.
+/// Does work on the calling thread that needs no disk and little time.
+///
+/// Returns `None` if the work needs the disk, if another process might delay it, or if
+/// it fails. The caller then uses [`within`], which reports the error.
 fn at_once<T>(
     shared: &Arc<Shared>,
     cx: &ToolContext,

@@ -274,7 +274,7 @@ async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, Too
             SendOutcome::Answered(task, number) => (task.id(), request_id(number)),
             SendOutcome::Sent(receipts) => match receipts.first() {
                 Some(receipt) => (receipt.task, format!("tmsg_{}", hex(receipt.message))),
-                None => return Err(ToolError::new("Nobody was told.")),
+                None => return Err(ToolError::new("No task received the message.")),
             },
         };
     Output::json(&json!({

@@ -33,7 +33,7 @@ fn s7_3_explore_changes_nothing_and_verify_only_runs() {
         ("run_command", run()),
         ("fetch", Action::Network),
         ("spawn_agent", Action::ManageTasks),
-        // Even if somebody offered it under the name of one that it has.
+        // A tool of this name that changes files stays denied.
         ("read", Action::Change),
     ] {
         assert_eq!(judge("explore", tool, deed), Verdict::Deny, "{tool}");
@@ -49,11 +49,11 @@ fn s7_3_explore_changes_nothing_and_verify_only_runs() {
 fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
     let place = ProjectDir::new();
     place.has("mine.md", of("name: mine"));
-    let error = place.find("nobody").unwrap_err();
+    let error = place.find("missing").unwrap_err();
     assert!(matches!(error, ProfileUnavailable::Unknown { .. }));
     assert_eq!(
         error.to_string(),
-        "there is no profile \"nobody\"; there are: explore, lead, mine, verify, work"
+        "there is no profile \"missing\"; there are: explore, lead, mine, verify, work"
     );
 }
 

@@ -47,13 +47,13 @@ fn s11_2_a_chain_of_references_has_an_end() {
 }
 
 #[test]
-fn s11_2_a_reference_to_nobody_or_to_what_is_broken_is_told() {
+fn s11_2_a_reference_to_a_missing_or_broken_profile_is_refused() {
     let place = ProjectDir::new();
-    place.has("a.md", of("extends: nobody"));
+    place.has("a.md", of("extends: missing"));
     place.has("b.md", of("extends: c"));
     place.has("c.md", of("mode: yolo"));
     let told = place.broken("a");
-    assert!(told.ends_with("a.md: it extends \"nobody\", and there is no such profile"), "{told}");
+    assert!(told.ends_with("a.md: it extends \"missing\", and there is no such profile"), "{told}");
     let told = place.broken("b");
     assert!(
         told.contains("it extends \"c\", which cannot be used") && told.contains("c.md:2:7"),

@@ -71,7 +71,7 @@ impl Work {
             && guard::why(place.path()).as_ref() != Some(why)
         {
             return Err(ToolError::new(format!(
-                "{shown} leads over a link to a place of which somebody must be asked ({why}). \
+                "{shown} leads over a link to a place that needs an approval ({why}). \
                  Name it by its real path: {}.",
                 file_path::shown(&path)
             )));
@@ -261,7 +261,7 @@ impl<'a> Beside<'a> {
             if (own.st_uid, own.st_gid) != (stat.st_uid, stat.st_gid) {
                 let (user, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
                 if rustix::fs::fchown(&file, Some(user), Some(group)).is_err() {
-                    // What ran as somebody else must not run as this user now.
+                    // A program that ran as another user must not run as this one.
                     mode &= 0o777;
                 }
             }

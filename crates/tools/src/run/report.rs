@@ -39,7 +39,7 @@ const DENIED: [&str; 5] =
 /// What is said then of a command that is confined.
 const CONFINED: &str = "[Commands are confined: they can write only in the folder you work in and in \
      $TMPDIR, and do not see some folders. Another spelling does not help. Do without it, or say \
-     what has to be done by somebody else.]";
+     what the user or another agent has to do.]";
 
 /// The end of a command, with what it has written. It is told once.
 /// `withheld` names the variables of the host that it did not get.

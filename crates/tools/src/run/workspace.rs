@@ -101,8 +101,8 @@ impl Workspace {
         let real = real.map_err(|error| not_there(&root.display().to_string(), &error))?;
         if real != root {
             return Err(ToolError::new(format!(
-                "Nothing was run: the folder you work in, {}, is reached over a link. Whoever \
-                 started you has to name it by its real path, {}.",
+                "Nothing was run: the folder you work in, {}, is reached over a link. The \
+                 user or agent that started you has to name it by its real path, {}.",
                 root.display(),
                 real.display()
             )));

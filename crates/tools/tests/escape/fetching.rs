@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::server::{Answer, PRIVATE, PUBLIC, Server, is_public};
 use crate::support::{Agent, World};
 
-/// Names that mean what a test says: each time somebody asks, the next.
+/// Addresses that a test sets for a name: each lookup returns the next.
 #[derive(Debug, Default)]
 struct Book {
     asked: Arc<AtomicUsize>,

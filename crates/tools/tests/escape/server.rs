@@ -63,7 +63,7 @@ impl Server {
                     }
                     let request = String::from_utf8_lossy(&request).into_owned();
                     let path = request.split(' ').nth(1).unwrap_or_default();
-                    // Whoever has heard enough goes away.
+                    // A client that has read enough closes the connection.
                     let _ = match answer(path) {
                         Answer::Bytes(bytes) => stream.write_all(&bytes).await,
                         Answer::Endless(head, more) => {

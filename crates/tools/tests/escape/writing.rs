@@ -29,9 +29,9 @@ async fn a_new_file_is_made_with_its_folders_and_an_old_one_is_replaced_once_it_
     );
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o750);
     assert!(write("one\n2\n").await.done().contains("holds exactly this already"));
-    std::fs::write(&path, "by somebody else\n").unwrap();
+    std::fs::write(&path, "by another user\n").unwrap();
     write("mine\n").await.refused("has changed since you read it");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "by somebody else\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "by another user\n");
     world.file("other", "text\n");
     let other = json!({ "path": "other", "content": "mine\n" });
     agent.call("write", other.clone()).await.refused("you have not read it");

@@ -88,8 +88,8 @@ async fn a_confined_command_sees_nothing_of_the_data_folder_and_reaches_no_socke
         let result = run(&place, command).await;
         assert!(result.failed && !result.text.contains("sesame"), "{command}: {result:?}");
     }
-    // Whoever could connect could answer what is asked of a person.
-    assert!(listener.accept().is_err(), "nobody has connected");
+    // A command that connects could answer the questions asked of the user.
+    assert!(listener.accept().is_err(), "no connection was made");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,5 +143,5 @@ async fn a_worktree_elsewhere_cannot_be_committed_to_and_says_so() {
         assert!(result.failed, "{command}: {result:?}");
     }
     git("repository", &["fsck", "--strict"]);
-    git("work", &["commit", "-qam", "by whoever sent it off"]);
+    git("work", &["commit", "-qam", "by the parent"]);
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Confined, Test, TestDirs, World, notices, results, whole};
 
-/// One call: which tool, with what.
+/// One call: a tool and its arguments.
 type ScriptedCall = (&'static str, Value);
 
 /// What the calls of an agent that speaks a dialect return, made one after another,
@@ -43,7 +43,7 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// A command that ends when somebody opens the gate, and one that does.
+/// A command that ends once the gate opens, and one that opens it.
 const STANDS: &str = "echo here; read x < gate; exit 3";
 const OPENS: &str = "echo > gate";
 
@@ -72,7 +72,7 @@ async fn s11_7_claude_code_gets_what_a_command_wrote_and_where_it_goes_on() -> T
         assert!(note.contains("HAS NOT ENDED") && !note.contains("wait_tasks"), "{note}");
         assert!(!note.contains("cancel_task"), "{note}");
     }
-    assert!(begun.get("timedOutAfterMs").is_none(), "nobody waited: {begun}");
+    assert!(begun.get("timedOutAfterMs").is_none(), "no wait was given up: {begun}");
     assert!(results[4].failed && results[4].text.contains("dangerouslyDisableSandbox"));
     for handle in ["command-3", "command-4"] {
         assert_eq!(notices(&told, handle), 1, "{told}");

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
-/// The folders of a test: `data`, `work`, `scratch`.
+/// The directories of a test: `data`, `work`, `scratch`.
 #[derive(Clone)]
 pub(crate) struct TestDirs {
     real: PathBuf,
@@ -48,9 +48,9 @@ impl TestDirs {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confined {
     Yes,
-    /// They are not, and that is approved.
+    /// They are not, and every call is approved.
     No,
-    /// They are not, and whoever is there is asked.
+    /// They are not, and each call needs an approval.
     Never,
 }
 
@@ -156,7 +156,7 @@ impl World {
         results(&self.model.asked()[1]).remove(0)
     }
 
-    /// A task that somebody sends off by and by.
+    /// A task that an agent spawns at some point.
     pub(crate) async fn task(&self, handle: &str) -> TaskRef {
         loop {
             match self.runtime.task(handle).await {

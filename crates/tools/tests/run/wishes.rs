@@ -71,5 +71,5 @@ async fn a_call_wants_to_run_its_line_and_is_guarded_where_it_is_not_confined() 
     let unclear = wish(json!({"command": "$x"}), |runs, _| runs.confining(Support::Whole)).await;
     assert_eq!(unclear, "Run(Unclear) None None");
     let wrong = wish(json!({"command": 1}), |runs, _| runs).await;
-    assert!(wrong.contains("do not fit"), "nobody is asked for what cannot be run: {wrong}");
+    assert!(wrong.contains("do not fit"), "a call that cannot run asks for no approval: {wrong}");
 }
