@@ -83,8 +83,10 @@ impl Opened {
 const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Root {
-    /// Opens the folder. No part of its path may be a link: if one is, somebody
-    /// has put it there since the agent was given the folder.
+    /// Opens the directory.
+    ///
+    /// No part of its path may be a link: a link was put there after the agent was
+    /// given the directory.
     pub(super) fn open(
         folder: &Path,
         hidden: Arc<Hidden>,
@@ -107,12 +109,12 @@ impl Root {
         &self.path
     }
 
-    /// Whether its file system is known to wait for nobody.
+    /// Whether its file system is known to be local.
     pub(super) fn is_local(&self, local: &Local) -> bool {
         local.holds(self.folder.as_fd())
     }
 
-    /// Finds out whether its file system waits for nobody. May wait itself.
+    /// Finds out whether its file system is local. This call may block.
     pub(super) fn learn(&self, local: &Local) {
         local.learn(self.folder.as_fd());
     }
@@ -176,7 +178,7 @@ impl Root {
         if self.hidden.holds(&real) {
             return Ok(None);
         }
-        // Whoever moves the folder while it is worked in leaves nothing to go by.
+        // A directory that was moved meanwhile has no path below the root.
         let path = real.strip_prefix(&self.path).map_err(|_| Errno::STALE)?.to_owned();
         let stat = fstat(&fd)?;
         Ok(Some(Opened { fd, path, stat }))
@@ -304,7 +306,7 @@ mod tests {
         std::fs::write(folder.join("file"), "12345").unwrap();
         let local = Local::default();
         let open = |reach| Root::open(&folder, Arc::default(), reach).unwrap();
-        assert!(!open(Reach::Memory).is_local(&local), "nobody has looked yet");
+        assert!(!open(Reach::Memory).is_local(&local), "the file system is still unknown");
         let flags = rustix::fs::fcntl_getfl(&open(Reach::Memory).folder).unwrap();
         assert!(flags.contains(OFlags::PATH), "{flags:?}");
         open(Reach::Disk).learn(&local);

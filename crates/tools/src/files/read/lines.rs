@@ -7,7 +7,7 @@ use offshoot_core::text;
 
 use super::super::text::Encoding;
 
-/// How many lines are shown if nobody says, and at the most.
+/// The default and the largest number of lines of one call.
 const LINES: u64 = 1_000;
 const MOST: u64 = 5_000;
 

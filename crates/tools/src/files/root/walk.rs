@@ -32,8 +32,10 @@ impl Reach {
         }
     }
 
-    /// How a folder is opened. To open one for reading may take an answer of
-    /// whoever serves it; to have it named does not.
+    /// The flags that open a directory.
+    ///
+    /// Opening one for reading may wait for the server of its file system. Opening its
+    /// path alone does not.
     fn folder(self) -> OFlags {
         let flags = match self {
             Self::Disk => OFlags::RDONLY,

@@ -141,7 +141,7 @@ fn programs_that_run_what_they_are_told_are_unclear() {
     }
 }
 
-/// What a line is answered with by whoever denies some commands.
+/// The verdict on a line under a policy that denies some commands.
 fn judged(line: &str) -> Verdict {
     let rule = |text: &str| text.parse().unwrap();
     let layer = PolicyLayer::mode(PermissionMode::Auto)
