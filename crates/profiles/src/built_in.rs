@@ -1,4 +1,4 @@
-//! The profiles that are built in.
+//! The built-in profiles.
 
 use offshoot_agent::Profile;
 use offshoot_agent::built_in_tools::listed_by;
@@ -6,7 +6,7 @@ use offshoot_core::permissions::PermissionMode;
 
 use crate::fields::ProfileFields;
 
-/// All of them.
+/// Returns all built-in profiles.
 pub(crate) fn all() -> Vec<ProfileFields> {
     vec![lead(), explore(), work(), verify()]
 }

@@ -1,6 +1,7 @@
-//! Profiles as Claude Code writes them, in `.claude/agents`. They are read as they
-//! are: fields that mean nothing here are passed over, and a tool that is not here
-//! is left out, which narrows.
+//! Profiles in the format of Claude Code, in `.claude/agents`.
+//!
+//! The files are read unchanged. Fields without a counterpart are skipped, and tools
+//! without one are left out, which narrows the permissions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use crate::fields::{self, ProfileFields, texts};
 use crate::front::{self, Parts};
 use crate::yaml::{self, Field, Is, Node};
 
-/// Its tools, and what they are called here.
+/// The tools of Claude Code, with their names in Offshoot.
 const TOOLS: [(&str, &str); 14] = [
     ("Read", built_in_tools::READ.name),
     ("NotebookRead", built_in_tools::READ.name),
@@ -39,7 +40,7 @@ pub(crate) fn read(
     aliases: &BTreeMap<String, ModelName>,
 ) -> Result<ProfileFields, Wrong> {
     let parts = front::parts(written)?;
-    // Its descriptions often hold colons that YAML does not take.
+    // Descriptions often have colons that are invalid in YAML.
     let fields =
         yaml::fields(parts.front, parts.first).or_else(|wrong| loose(&parts).ok_or(wrong))?;
     let said = |name: &str| {
@@ -70,11 +71,11 @@ pub(crate) fn read(
     }
     if let Some(node) = said("disallowedTools") {
         for (tool, node) in texts(node, "disallowedTools")? {
-            // A part of a tool cannot be told from the rest, so all of it goes.
+            // A rule about a part of a tool denies the whole tool.
             let whole = tool.split_once('(').map_or(tool, |(tool, _)| tool.trim());
             match known(whole) {
                 Some(ours) => profile.layer = profile.layer.rule(Rule::tool(ours), Verdict::Deny),
-                // What was to be forbidden must not be guessed.
+                // A denial that cannot be read must not be guessed.
                 None if !is_tool(whole) => {
                     let why = format!("disallowedTools: {} is no name of a tool", quoted(tool));
                     return Err(Wrong::at(node.at, why));
@@ -105,7 +106,7 @@ fn is_tool(word: &str) -> bool {
     !word.is_empty() && word.chars().all(of_name)
 }
 
-/// What one of its tools is called here.
+/// Returns the name of one of its tools in Offshoot.
 fn known(tool: &str) -> Option<&'static str> {
     TOOLS.iter().find(|(theirs, _)| *theirs == tool).map(|(_, ours)| *ours)
 }
@@ -121,7 +122,7 @@ fn unknown(tool: &str) -> String {
     }
 }
 
-/// The name of a model here. An unknown model is replaced by that of the spawning agent.
+/// Returns the model of a field. An unknown model is replaced by that of the spawning agent.
 fn model(
     node: &Node,
     aliases: &BTreeMap<String, ModelName>,
@@ -141,9 +142,11 @@ fn model(
     found
 }
 
-/// The fields of front matter that is no YAML: what begins a line with a name and a
-/// colon, and the lines below that are set in or listed. Each that is YAML by itself
-/// is read as that: what one field says must not be lost for how another is written.
+/// Reads the fields of front matter that is invalid as YAML.
+///
+/// A field is a line that begins with a name and a colon, with the indented or listed
+/// lines below it. Each field that is valid YAML by itself is read as YAML, so that an
+/// error in one field does not lose another.
 fn loose(parts: &Parts<'_>) -> Option<Vec<Field>> {
     let mut found: Vec<Loose<'_>> = Vec::new();
     for (number, line) in parts.front.lines().enumerate() {
@@ -162,7 +165,7 @@ fn loose(parts: &Parts<'_>) -> Option<Vec<Field>> {
     (!found.is_empty()).then(|| found.into_iter().map(Loose::field).collect())
 }
 
-/// A field of such front matter, as it is written.
+/// A field of such front matter, unparsed.
 struct Loose<'a> {
     name: &'a str,
     line: usize,

@@ -1,18 +1,18 @@
-//! What is wrong with a profile, and where.
+//! Errors in profiles, with their positions.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use offshoot_core::text;
 
-/// A place in a file, counted from one.
+/// A position in a file, counted from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) place: Option<Position>,
@@ -20,12 +20,12 @@ pub(crate) struct Wrong {
 }
 
 impl Wrong {
-    /// Here, because of this.
+    /// An error at a position.
     pub(crate) fn at(place: Position, why: impl Into<String>) -> Self {
         Self { place: Some(place), why: why.into() }
     }
 
-    /// The whole of it.
+    /// An error in the text as a whole.
     pub(crate) fn all(why: impl Into<String>) -> Self {
         Self { place: None, why: why.into() }
     }
@@ -53,7 +53,7 @@ impl fmt::Display for BadProfile {
     }
 }
 
-/// A path as it can be shown on a line.
+/// Returns a path as text for one line.
 pub(crate) fn shown(path: &Path) -> String {
     let safe = |c: char| if text::is_unsafe(c) { text::picture(c) } else { c };
     text::cut(&path.to_string_lossy(), 1_000).chars().map(safe).collect()

@@ -1,22 +1,22 @@
-//! A file as its front matter and what follows it.
+//! The split of a file into front matter and body.
 
 use crate::error::{Position, Wrong};
 
-/// How a file of front matter begins and how that ends.
+/// The line before and after front matter.
 const FENCE: &str = "---";
 
-/// A file, told apart.
+/// The parts of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parts<'a> {
-    /// What stands between the fences.
+    /// The text between the fences.
     pub(crate) front: &'a str,
-    /// The line of the file in which that begins.
+    /// The line of the file in which that text begins.
     pub(crate) first: usize,
-    /// What follows.
+    /// The text after the front matter.
     pub(crate) prompt: &'a str,
 }
 
-/// The text of a file, with line ends of one kind and without a byte order mark.
+/// Decodes a file, with uniform line ends and without a byte order mark.
 pub(crate) fn text(bytes: &[u8]) -> Result<String, Wrong> {
     let place = |at: usize| {
         let before = &bytes[..at];
@@ -32,7 +32,7 @@ pub(crate) fn text(bytes: &[u8]) -> Result<String, Wrong> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n"))
 }
 
-/// Tells front matter from what follows it.
+/// Splits a text into front matter and body.
 pub(crate) fn parts(text: &str) -> Result<Parts<'_>, Wrong> {
     let begin = Position { line: 1, column: 1 };
     let mut lines = text.split_inclusive('\n');

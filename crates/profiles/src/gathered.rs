@@ -1,4 +1,4 @@
-//! All the profiles that were found, and what comes of one that refers to others.
+//! All profiles that were found, and the resolution of references between them.
 //!
 //! A profile of an untrusted project may only narrow permissions. It has no model and no approver of
 //! its own. If it has the name of a trusted profile, the layers of the trusted one apply as well.
@@ -15,10 +15,10 @@ use crate::fields::ProfileFields;
 use crate::project::{Found, Hand};
 use crate::{claude, front};
 
-/// How many profiles may extend one another in a row.
+/// The longest chain of profiles that extend one another.
 const CHAIN: usize = 16;
 
-/// Where a profile stands among others, the first first.
+/// The source of a profile, in the order of the lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Project,
@@ -36,19 +36,21 @@ pub(crate) struct Entry {
     pub(crate) standing: ProfileTrust,
 }
 
-/// A file that could not be read as one.
+/// A file that is not a valid profile.
 #[derive(Debug)]
 pub(crate) struct Broken {
     key: String,
-    /// How many profiles come before it.
+    /// The number of profiles before it.
     after: usize,
     rank: Rank,
     standing: ProfileTrust,
     pub(crate) error: BadProfile,
 }
 
-/// Who looks for a profile. The person's own profiles extend nothing that a project
-/// brings, and what is trusted nothing that is not.
+/// The profile that refers to another one.
+///
+/// A profile of the user extends none of a project, and a trusted one none that is
+/// untrusted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeker {
     rank: Rank,
@@ -56,8 +58,7 @@ pub(crate) struct Seeker {
 }
 
 impl Seeker {
-    pub(crate) const ANYBODY: Self =
-        Self { rank: Rank::Project, standing: ProfileTrust::Untrusted };
+    pub(crate) const ANY: Self = Self { rank: Rank::Project, standing: ProfileTrust::Untrusted };
 
     fn sees(self, rank: Rank, standing: ProfileTrust) -> bool {
         rank >= self.rank
@@ -65,18 +66,18 @@ impl Seeker {
     }
 }
 
-/// All that was found, the nearest first.
+/// All profiles that were found, the nearest first.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) entries: Vec<Entry>,
     pub(crate) broken: Vec<Broken>,
     pub(crate) remarks: Vec<String>,
-    /// Where the folder begins that is read now.
+    /// The index of the first entry of the directory that is being read.
     begins: usize,
 }
 
 impl Gathered {
-    /// Begins with another folder.
+    /// Begins another directory.
     pub(crate) fn begin(&mut self) {
         self.begins = self.entries.len();
     }
@@ -100,7 +101,7 @@ impl Gathered {
             let key = Name::key_of(&fields.name);
             let twin = here.iter().find(|entry| entry.key == key).map(|entry| &entry.origin);
             match twin {
-                // The same agent for two programs, side by side.
+                // The same agent, written for both programs.
                 Some(ProfileOrigin::Project(twin))
                     if found.hand == Hand::Claude && twin.parent() != found.path.parent() =>
                 {
@@ -125,7 +126,7 @@ impl Gathered {
         }
     }
 
-    /// The profile of this name, with all that it refers to.
+    /// Resolves the profile of a name, with all profiles that it refers to.
     pub(crate) fn resolve(
         &self,
         key: &str,
@@ -160,7 +161,7 @@ impl Gathered {
         }
     }
 
-    /// A profile with what it extends.
+    /// Builds a profile with the one that it extends.
     pub(crate) fn finish(&self, entry: &Entry, path: &mut Vec<String>) -> Result<Profile, Stuck> {
         let from = (entry.origin.clone(), entry.standing);
         let Some(extends) = &entry.fields.extends else {
@@ -197,12 +198,12 @@ impl Gathered {
     }
 }
 
-/// Why a profile cannot be told from its file and those that it refers to.
+/// An error of resolving a profile.
 #[derive(Debug)]
 pub(crate) enum Stuck {
     /// Its own file is broken.
     Here(BadProfile),
-    /// Something that it refers to is wrong, and this tells it all.
+    /// A profile that it refers to is broken; the error has the whole chain.
     There(BadProfile),
 }
 

@@ -1,4 +1,4 @@
-//! Profiles as they are written for Offshoot: every field is known, or refused.
+//! Profiles in the format of Offshoot, which refuses unknown fields.
 
 use offshoot_agent::built_in_tools::{self, ActionClass};
 use offshoot_agent::{Isolation, Profile};
@@ -12,7 +12,7 @@ use crate::fields::{self, ProfileFields, text, texts, word};
 use crate::front;
 use crate::yaml::{self, Field, Node};
 
-/// The fields that there are.
+/// The known fields.
 const FIELDS: [&str; 15] = [
     "name",
     "description",
@@ -31,25 +31,25 @@ const FIELDS: [&str; 15] = [
     "dialect",
 ];
 
-/// How many unknown fields are named.
+/// The largest number of unknown fields that an error names.
 const NAMED: usize = 8;
 
 /// The modes.
 const MODES: [(&str, PermissionMode); 3] =
     [("plan", PermissionMode::Plan), ("ask", PermissionMode::Ask), ("auto", PermissionMode::Auto)];
 
-/// Who can be asked.
+/// The approvers.
 const ASKS: [(&str, Approver); 3] =
     [("owner", Approver::Owner), ("person", Approver::Person), ("nobody", Approver::None)];
 
-/// Where agents can work.
+/// The kinds of isolation.
 const ISOLATIONS: [(&str, Isolation); 2] =
     [("none", Isolation::None), ("worktree", Isolation::Worktree)];
 
-/// How long a description or a budget may be, in characters.
+/// The longest description or budget, in characters.
 const LINE: usize = 2_000;
 
-/// The profile in a file that is called so.
+/// Reads the profile in a file of this name.
 pub(crate) fn read(written: &str, stem: &str) -> Result<ProfileFields, Wrong> {
     let parts = front::parts(written)?;
     let fields = yaml::fields(parts.front, parts.first)?;
@@ -117,7 +117,7 @@ fn runs_no_commands(tool: &str) -> bool {
     built_in_tools::find(tool).is_some_and(|tool| tool.class != ActionClass::Run)
 }
 
-/// A rule that is about something.
+/// Parses a rule, which must be able to match.
 fn about(rule: &str, node: &Node) -> Result<Rule, Wrong> {
     let rule = rule.parse::<Rule>().map_err(|error| Wrong::at(node.at, error.to_string()))?;
     if rule.command.is_some() && runs_no_commands(&rule.tool) {
@@ -131,7 +131,7 @@ fn about(rule: &str, node: &Node) -> Result<Rule, Wrong> {
     Ok(rule)
 }
 
-/// A tool, without what it is called for.
+/// Parses the name of a tool, without a command.
 fn named(tool: &str, node: &Node) -> Result<Rule, Wrong> {
     match tool.parse::<Rule>() {
         Ok(rule) if rule.command.is_none() && &*rule.tool != "*" => Ok(rule),
@@ -145,7 +145,7 @@ fn named(tool: &str, node: &Node) -> Result<Rule, Wrong> {
     }
 }
 
-/// A model. None for that of the spawning agent.
+/// Parses a model. Returns `None` for that of the spawning agent.
 pub(crate) fn model(node: &Node) -> Result<Option<ModelName>, Wrong> {
     match text(node, "model")? {
         "inherit" => Ok(None),
