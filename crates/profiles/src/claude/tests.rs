@@ -9,7 +9,7 @@ fn profile(front: &str) -> ProfileFields {
 }
 
 #[test]
-fn s11_2_an_agent_of_claude_codes_is_read_as_it_is() {
+fn s11_2_an_agent_of_claude_code_is_read_unchanged() {
     let profile = profile(
         "name: code-reviewer\ndescription: Expert code review specialist. Use immediately after \
          writing code.\ntools: Read, Grep, Glob, Bash\nmodel: inherit\ncolor: cyan",
@@ -26,7 +26,7 @@ fn s11_2_an_agent_of_claude_codes_is_read_as_it_is() {
 }
 
 #[test]
-fn s11_2_a_description_that_no_yaml_takes_is_read_all_the_same() {
+fn s11_2_a_description_that_is_invalid_yaml_is_read() {
     let profile = profile(
         "name: greeter\ndescription: Use this agent when the user says hello. Examples: \
          <example>Context: A greeting. user: \"Hello\" assistant: \"I'll use the Task \
@@ -42,7 +42,7 @@ fn s11_2_a_description_that_no_yaml_takes_is_read_all_the_same() {
 }
 
 #[test]
-fn s11_2_what_is_not_here_is_left_out_and_said() {
+fn s11_2_unknown_tools_and_fields_are_left_out_with_a_note() {
     let profile = profile(
         "name: a\ntools: Read, WebSearch, Bash(git diff:*), Task\nmodel: opus\npermissionMode: bypassPermissions",
     );
@@ -60,7 +60,7 @@ fn s11_2_what_is_not_here_is_left_out_and_said() {
 }
 
 #[test]
-fn s11_2_what_claude_code_forbids_is_forbidden() {
+fn s11_2_denials_of_claude_code_apply() {
     let profile = profile("name: a\ndisallowedTools: Write, Bash(rm:*)\npermissionMode: plan");
     assert!(!profile.layer.offers("write") && !profile.layer.offers("run_command"));
     assert!(profile.layer.offers("read"));
@@ -68,7 +68,7 @@ fn s11_2_what_claude_code_forbids_is_forbidden() {
 }
 
 #[test]
-fn s11_2_what_is_forbidden_stays_so_beside_a_description_that_no_yaml_takes() {
+fn s11_2_denials_apply_beside_a_description_that_is_invalid_yaml() {
     for forbids in [
         "disallowedTools: [\"Bash\", 'Write']",
         "disallowedTools:\n  - \"Bash\"\n  - Write # it only looks",
@@ -88,7 +88,7 @@ fn s11_2_what_is_forbidden_stays_so_beside_a_description_that_no_yaml_takes() {
 }
 
 #[test]
-fn s11_2_what_forbids_something_that_cannot_be_read_is_refused() {
+fn s11_2_an_unreadable_denial_is_refused() {
     for forbids in ["disallowedTools: [Bash, Write", "disallowedTools: {Bash: yes}"] {
         let written = written(&format!("name: a\ndescription: Use it: then.\n{forbids}"));
         let wrong = read(&written, "a", &BTreeMap::new()).unwrap_err();
@@ -104,7 +104,7 @@ fn s11_2_what_forbids_something_that_cannot_be_read_is_refused() {
 }
 
 #[test]
-fn s11_2_a_list_of_tools_of_which_none_is_here_leaves_none() {
+fn s11_2_a_list_of_unknown_tools_leaves_no_tool() {
     let profile = profile("name: a\ntools: WebSearch");
     assert!(!profile.layer.offers("read") && profile.layer.offers("ask"));
     let all = super::read(&written("name: a\ntools: \"*\""), "a", &BTreeMap::new()).unwrap();
@@ -112,7 +112,7 @@ fn s11_2_a_list_of_tools_of_which_none_is_here_leaves_none() {
 }
 
 #[test]
-fn s11_2_a_model_can_be_given_for_what_claude_code_calls_it() {
+fn s11_2_an_alias_gives_the_model_for_a_name_of_claude_code() {
     let model: ModelName = "anthropic/claude-sonnet-5".parse().unwrap();
     let aliases = BTreeMap::from([("sonnet".to_owned(), model.clone())]);
     let profile = read(&written("name: a\nmodel: sonnet"), "a", &aliases).unwrap();
@@ -121,7 +121,7 @@ fn s11_2_a_model_can_be_given_for_what_claude_code_calls_it() {
 }
 
 #[test]
-fn what_has_no_fields_at_all_is_refused() {
+fn front_matter_without_fields_is_refused() {
     let wrong = read(&written("{{{"), "a", &BTreeMap::new()).unwrap_err();
     assert!(wrong.why.contains("this is not YAML"), "{wrong:?}");
 }

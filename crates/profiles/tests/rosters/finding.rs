@@ -46,7 +46,7 @@ fn s7_3_explore_changes_nothing_and_verify_only_runs() {
 }
 
 #[test]
-fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
+fn s11_2_the_error_for_an_unknown_profile_names_the_known_ones() {
     let place = ProjectDir::new();
     place.has("mine.md", of("name: mine"));
     let error = place.find("missing").unwrap_err();
@@ -58,7 +58,7 @@ fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
 }
 
 #[test]
-fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_built_in() {
+fn s11_2_the_nearest_profile_wins_then_the_users_then_the_built_in_one() {
     let place = ProjectDir::new();
     let inner = place.project().join("a/b");
     std::fs::create_dir_all(&inner).unwrap();
@@ -75,7 +75,7 @@ fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_bui
 }
 
 #[test]
-fn what_stands_above_the_repository_is_not_the_projects() {
+fn directories_above_the_repository_are_outside_the_project() {
     let place = ProjectDir::new();
     let above = place.project().parent().unwrap().join(".offshoot/agents/above.md");
     write(&above, of("name: above"));
@@ -88,7 +88,7 @@ fn what_stands_above_the_repository_is_not_the_projects() {
 }
 
 #[test]
-fn names_are_compared_as_names_of_tasks_are() {
+fn profile_names_compare_like_task_names() {
     let place = ProjectDir::new();
     place.has("x.md", of("name: Größe"));
     assert!(place.find(" GRÖßE ").is_ok() && place.find("gro\u{308}ße").is_ok());
@@ -96,7 +96,7 @@ fn names_are_compared_as_names_of_tasks_are() {
 }
 
 #[test]
-fn two_of_a_name_in_one_folder_are_told() {
+fn two_profiles_of_one_name_in_a_directory_are_reported() {
     let place = ProjectDir::new();
     place.has("a.md", of("name: twin\ndescription: first"));
     place.has("b.md", of("name: Twin"));
@@ -109,7 +109,7 @@ fn two_of_a_name_in_one_folder_are_told() {
 }
 
 #[test]
-fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
+fn the_offshoot_format_wins_over_the_claude_code_format() {
     let place = ProjectDir::new();
     place.brings("a.md", "---\nname: a\n---\nours");
     write(&place.project().join(".claude/agents/a.md"), "---\nname: a\n---\ntheirs");
@@ -118,7 +118,7 @@ fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
 }
 
 #[test]
-fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
+fn s11_2_a_broken_profile_hides_no_other_and_is_not_replaced() {
     let place = ProjectDir::new();
     place.has("explore.md", of("colour: blue"));
     place.has("good.md", of("name: good"));

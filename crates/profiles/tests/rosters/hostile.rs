@@ -17,7 +17,7 @@ fn only(place: &ProjectDir) -> String {
 }
 
 #[test]
-fn s11_2_a_binary_file_is_told() {
+fn s11_2_a_binary_file_is_reported() {
     let place = ProjectDir::new();
     place.brings("binary.md", b"\x7fELF\x02\x01\0\0\0");
     assert!(only(&place).ends_with("binary.md:1:7: there is a zero byte: this is no text"));
@@ -26,7 +26,7 @@ fn s11_2_a_binary_file_is_told() {
 }
 
 #[test]
-fn s11_2_an_enormous_file_is_told_and_not_read() {
+fn s11_2_an_enormous_file_is_reported_and_not_read() {
     let place = ProjectDir::new();
     let path = place.project().join(".offshoot/agents/enormous.md");
     write(&path, of("name: enormous"));
@@ -37,7 +37,7 @@ fn s11_2_an_enormous_file_is_told_and_not_read() {
 }
 
 #[test]
-fn s11_2_a_file_that_does_not_end_its_front_matter_is_told() {
+fn s11_2_unclosed_front_matter_is_reported() {
     let place = ProjectDir::new();
     place.has("open.md", "---\nname: open\n\nDo it.\n");
     let told = place.broken("open");
@@ -51,7 +51,7 @@ fn s11_2_a_file_that_does_not_end_its_front_matter_is_told() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_told_and_nobody_waits_for_it() {
+fn special_files_are_reported_without_blocking() {
     let place = ProjectDir::new();
     let agents = place.project().join(".offshoot/agents");
     fs::create_dir_all(agents.join("folder.md")).unwrap();
@@ -72,7 +72,7 @@ fn what_is_no_regular_file_is_told_and_nobody_waits_for_it() {
 }
 
 #[test]
-fn links_of_a_project_do_not_lead_out_of_their_folder() {
+fn links_of_a_project_stay_in_their_directory() {
     let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("secret.md"), of("name: secret"));
     write(&place.project().join("other.md"), of("name: other"));
@@ -95,7 +95,7 @@ fn links_of_a_project_do_not_lead_out_of_their_folder() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_folder_is_told() {
+fn a_link_in_place_of_the_directory_is_reported() {
     let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("away/agents/a.md"), of("name: a"));
     symlink("../away", place.project().join(".offshoot")).unwrap();
@@ -107,7 +107,7 @@ fn a_link_in_the_place_of_the_folder_is_told() {
 }
 
 #[test]
-fn what_the_person_links_to_is_read() {
+fn links_in_the_users_directory_are_followed() {
     let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("dotfiles/mine.md"), of("name: mine"));
     let target = place.project().parent().unwrap().join("dotfiles/mine.md");
@@ -116,7 +116,7 @@ fn what_the_person_links_to_is_read() {
 }
 
 #[test]
-fn a_folder_of_very_many_profiles_is_read_as_far_as_it_may_be() {
+fn a_directory_of_many_profiles_is_read_up_to_the_limit() {
     let place = ProjectDir::new();
     for n in 0..300 {
         place.brings(&format!("p{n:03}.md"), of(""));
@@ -126,7 +126,7 @@ fn a_folder_of_very_many_profiles_is_read_as_far_as_it_may_be() {
 }
 
 #[test]
-fn odd_names_of_files_do_no_harm() {
+fn odd_file_names_do_no_harm() {
     let place = ProjectDir::new();
     let agents = place.project().join(".offshoot/agents");
     place.brings("a\nb.md", of("name: fine"));

@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn s7_3_what_nobody_trusts_gives_an_agent_nothing_that_it_lacks_without(
+    fn s7_3_an_untrusted_profile_never_widens_an_agent(
         written in written(),
         owner in prop::option::of(authority()),
         agents in list(prop::sample::select(vec!["explore", "work"]).prop_map(str::to_owned)),
@@ -166,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn s7_3_nor_more_than_the_profile_whose_name_it_takes(
+    fn s7_3_nor_widens_the_trusted_profile_of_its_name(
         written in written(),
         owner in prop::option::of(authority()),
         name in prop::sample::select(vec!["explore", "verify", "work", "lead", "mine"]),
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn s7_3_no_profile_at_all_gives_more_leave_than_its_owner_has(
+    fn s7_3_no_profile_has_more_permissions_than_its_owner(
         written in written(),
         owner in authority(),
     ) {

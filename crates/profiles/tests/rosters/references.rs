@@ -5,7 +5,7 @@ use offshoot_core::permissions::PermissionMode;
 use crate::support::{ProjectDir, of};
 
 #[test]
-fn s11_2_what_a_profile_does_not_say_the_one_says_that_it_extends() {
+fn s11_2_missing_fields_come_from_the_extended_profile() {
     let place = ProjectDir::new();
     place.has("a.md", "---\nextends: b\ndescription: own\n---\n");
     place.has("b.md", "---\nextends: explore\nmodel: openai/gpt-5\nbudget: 1usd\n---\nb's words");
@@ -36,7 +36,7 @@ fn s11_2_a_loop_of_references_is_named() {
 }
 
 #[test]
-fn s11_2_a_chain_of_references_has_an_end() {
+fn s11_2_a_chain_of_references_is_limited() {
     let place = ProjectDir::new();
     for n in 0..20 {
         place.has(&format!("p{n}.md"), of(&format!("extends: p{}", n + 1)));
@@ -62,7 +62,7 @@ fn s11_2_a_reference_to_a_missing_or_broken_profile_is_refused() {
 }
 
 #[test]
-fn s7_3_what_a_person_wrote_extends_nothing_that_a_project_brings() {
+fn s7_3_a_profile_of_the_user_extends_none_of_a_project() {
     let place = ProjectDir::new();
     place.has("mine.md", of("extends: explore"));
     place.brings("explore.md", "---\nname: explore\n---\nthe project's words");

@@ -15,7 +15,7 @@ use crate::support::{ProjectDir, of, write};
 const BOLD: &str = "name: bold\nmodel: openai/gpt-5\nasks: nobody\nallow: \"*\"\nmode: auto";
 
 #[test]
-fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
+fn s7_3_an_untrusted_profile_has_neither_model_nor_approver() {
     let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     let bold = place.find("bold").unwrap();
@@ -33,7 +33,7 @@ fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
 }
 
 #[test]
-fn s7_3_nor_has_it_what_it_takes_from_one_that_is_trusted() {
+fn s7_3_nor_does_it_get_them_from_a_trusted_profile() {
     let place = ProjectDir::new();
     place.has("dear.md", of("model: openai/gpt-5\nasks: owner"));
     place.brings("sly.md", of("extends: dear"));
@@ -42,7 +42,7 @@ fn s7_3_nor_has_it_what_it_takes_from_one_that_is_trusted() {
 }
 
 #[test]
-fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
+fn s7_3_an_untrusted_profile_only_narrows_the_trusted_one_of_its_name() {
     let place = ProjectDir::new();
     place.brings("explore.md", of("name: explore\ntools: write, run_command, read\nmode: auto\nagents: [a, work]\nisolation: none"));
     let explore = place.find("explore").unwrap();
@@ -64,7 +64,7 @@ fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
 }
 
 #[test]
-fn s7_3_an_untrusted_profile_that_is_broken_takes_nothing_away() {
+fn s7_3_a_broken_untrusted_profile_hides_no_trusted_one() {
     let place = ProjectDir::new();
     for written in [of("mode: yolo"), of("name: explore\nextends: explore"), "x".into()] {
         place.brings("explore.md", written);
@@ -77,7 +77,7 @@ fn s7_3_an_untrusted_profile_that_is_broken_takes_nothing_away() {
 }
 
 #[test]
-fn a_trusted_project_counts_before_the_person() {
+fn a_trusted_project_wins_over_the_user() {
     let place = ProjectDir::new();
     place.brings("explore.md", of("name: explore\nmodel: openai/gpt-5"));
     place.trust().add(&place.project()).unwrap();
@@ -86,7 +86,7 @@ fn a_trusted_project_counts_before_the_person() {
 }
 
 #[test]
-fn whatever_changes_needs_trust_again() {
+fn every_change_ends_the_trust() {
     type Change = fn(&ProjectDir);
     let changes: [(&str, Change); 6] = [
         ("a profile", |place| place.brings("bold.md", of(&format!("{BOLD}\nisolation: worktree")))),
@@ -117,7 +117,7 @@ fn whatever_changes_needs_trust_again() {
 }
 
 #[test]
-fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else() {
+fn a_replaced_directory_is_not_trusted_with_other_content() {
     let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
@@ -134,7 +134,7 @@ fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else
 }
 
 #[test]
-fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
+fn a_worktree_shares_the_trust_in_its_repository() {
     let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
@@ -150,7 +150,7 @@ fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
 }
 
 #[test]
-fn trust_is_listed_and_taken_back() {
+fn trust_is_listed_and_removed() {
     let place = ProjectDir::new();
     let inner = place.project().join("a");
     write(&inner.join(".claude/agents/x.md"), of("name: x"));
@@ -169,7 +169,7 @@ fn trust_is_listed_and_taken_back() {
 }
 
 #[test]
-fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
+fn the_list_is_private_and_a_broken_one_trusts_no_directory() {
     let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
@@ -186,7 +186,7 @@ fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
 }
 
 #[test]
-fn many_at_once_trust_without_losing_any() {
+fn concurrent_changes_of_the_list_are_all_kept() {
     let place = ProjectDir::new();
     let folders: Vec<_> = (0..16)
         .map(|n| {
@@ -209,7 +209,7 @@ fn many_at_once_trust_without_losing_any() {
 }
 
 #[test]
-fn what_is_too_much_to_be_looked_through_cannot_be_trusted() {
+fn a_directory_with_too_many_files_cannot_be_trusted() {
     let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     let large = place.project().join(".offshoot/large");

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_that_nobody_waits_for_stops() {
+    fn a_search_stops_once_its_caller_has_gone() {
         let home = tempfile::tempdir().unwrap();
         for number in 0..200 {
             std::fs::create_dir(home.path().join(format!("d{number}"))).unwrap();

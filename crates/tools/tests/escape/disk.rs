@@ -80,8 +80,8 @@ async fn a_full_disk_leaves_the_old_file_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_can_only_be_read_is_told() {
-    if !is_where_disks_can_be_mounted("a_disk_that_can_only_be_read_is_told") {
+async fn a_read_only_disk_is_reported() {
+    if !is_where_disks_can_be_mounted("a_read_only_disk_is_reported") {
         return;
     }
     let world = World::new();

@@ -23,7 +23,7 @@ async fn an_edit_changes_one_place_and_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edit_that_matches_nothing_or_twice_is_refused_and_says_where() {
+async fn an_edit_that_matches_never_or_twice_is_refused() {
     let world = World::new();
     let text = "let x = 1;\n  let yes = 2;\nlet x = 1;\n";
     world.file("a", text);
@@ -68,7 +68,7 @@ async fn a_file_that_was_swapped_between_read_and_edit_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_agent_has_read_another_has_not() {
+async fn a_file_is_read_by_each_agent_separately() {
     let world = World::new();
     world.file("a", "one\n");
     let files = offshoot_tools::Files::new();

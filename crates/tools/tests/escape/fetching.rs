@@ -68,7 +68,7 @@ async fn a_page_is_read_as_text() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_private_is_not_asked_for_by_name_address_or_redirect() {
+async fn private_addresses_are_refused_by_name_address_and_redirect() {
     let world = World::new();
     let private = Server::at(PRIVATE, |_| Answer::page("text/plain", "the secret")).await;
     let port = private.address.port();
@@ -107,7 +107,7 @@ async fn what_is_private_is_not_asked_for_by_name_address_or_redirect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_that_means_something_else_the_second_time_leads_nowhere_else() {
+async fn a_name_that_changes_its_address_leads_to_the_checked_one() {
     let world = World::new();
     // Both listen on the same port.
     let public = Server::at(PUBLIC, |path| match path {
@@ -135,7 +135,7 @@ async fn a_name_that_means_something_else_the_second_time_leads_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_endless_body_is_cut_and_endless_redirects_are_given_up() {
+async fn an_endless_body_is_cut_and_endless_redirects_fail() {
     let world = World::new();
     let server = Server::at(PUBLIC, |path| match path {
         "/around" => Answer::redirect("/around"),
@@ -155,7 +155,7 @@ async fn an_endless_body_is_cut_and_endless_redirects_are_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_says_no_more_is_given_up() {
+async fn a_silent_server_reaches_the_time_limit() {
     let world = World::new();
     let server = Server::at(PUBLIC, |path| match path {
         "/head" => Answer::Silent(Vec::new()),

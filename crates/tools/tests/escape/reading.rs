@@ -53,7 +53,7 @@ async fn a_link_that_stays_is_followed_and_one_that_leaves_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_that_is_swapped_in_at_any_moment_leads_not_out() {
+async fn a_link_that_appears_at_any_moment_does_not_lead_out() {
     let world = World::new();
     world.file("real/secret", "inside\n");
     world.link("other", world.outside(""));
@@ -110,7 +110,7 @@ async fn a_root_that_was_replaced_by_a_link_is_not_opened() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_hidden_is_not_shown_although_the_folder_holds_it() {
+async fn hidden_paths_inside_the_directory_are_not_shown() {
     let world = World::new();
     world.file("keys/id", SECRET);
     world.file("a.txt", "inside\n");
@@ -151,7 +151,7 @@ async fn devices_pipes_sockets_and_folders_are_no_files() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn views_of_the_system_are_no_files_and_links_of_the_kernel_are_not_followed() {
+async fn files_of_the_kernel_are_refused_and_its_links_not_followed() {
     let world = World::new();
     world.link("self", "/proc/self");
     let agent = world.agent().await;
@@ -170,7 +170,7 @@ async fn views_of_the_system_are_no_files_and_links_of_the_kernel_are_not_follow
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn odd_names_are_shown_so_that_they_can_be_given_back() {
+async fn odd_names_are_shown_in_a_form_that_can_be_passed_back() {
     let world = World::new();
     let names: [&[u8]; 4] = [b"a\nb", b"x\xff\xfe", b"back\\x41slash", b"\x1b[31mred"];
     for name in names {
@@ -190,7 +190,7 @@ async fn odd_names_are_shown_so_that_they_can_be_given_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_enormous_file_is_read_only_as_far_as_it_is_shown() {
+async fn an_enormous_file_is_read_up_to_its_last_shown_line() {
     let world = World::new();
     world.file("huge", "first\nsecond\n");
     let huge = std::fs::File::options().write(true).open(world.inside("huge")).unwrap();
@@ -213,7 +213,7 @@ async fn an_enormous_file_is_read_only_as_far_as_it_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_text_is_described_and_pictures_are_shown() {
+async fn binary_files_are_described_and_pictures_are_shown() {
     let world = World::new();
     world.file("program", b"\x7fELF\0\0\0rest");
     world.file("picture.png", b"\x89PNG\r\n\x1a\n\0\0\0rest");
@@ -238,7 +238,7 @@ async fn what_is_no_text_is_described_and_pictures_are_shown() {
 }
 
 #[tokio::test]
-async fn a_file_is_told_alike_whether_a_thread_reads_it_or_it_is_read_at_once() {
+async fn a_read_on_either_thread_returns_the_same_text() {
     let world = World::new();
     world.file("a.txt", "one\ntwo\n");
     // It is not known yet where they work: a thread reads it first.

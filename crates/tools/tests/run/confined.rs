@@ -24,7 +24,7 @@ async fn run(place: &TestDirs, command: &str) -> ToolResult {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s7_3_a_confined_command_writes_within_its_folder_and_nowhere_else() {
+async fn s7_3_a_sandboxed_command_writes_only_within_its_directory() {
     if !confines() {
         return;
     }
@@ -58,7 +58,7 @@ async fn s7_3_a_confined_command_writes_within_its_folder_and_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confined_command_sees_nothing_of_the_data_folder_and_reaches_no_socket_in_it() {
+async fn a_sandboxed_command_neither_sees_nor_reaches_the_data_directory() {
     if !confines() {
         return;
     }
@@ -93,7 +93,7 @@ async fn a_confined_command_sees_nothing_of_the_data_folder_and_reaches_no_socke
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_can_let_commands_write_elsewhere() {
+async fn the_user_can_let_commands_write_elsewhere() {
     if !confines() {
         return;
     }

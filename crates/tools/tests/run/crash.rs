@@ -38,7 +38,7 @@ async fn s9_4_a_call_that_is_repeated_finds_its_command_and_runs_nothing_twice()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
+async fn s9_4_a_repeated_call_finds_its_command_despite_other_settings() -> Test {
     let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
@@ -55,7 +55,7 @@ async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_what_a_command_came_to_before_a_crash_is_told_after_it() -> Test {
+async fn s9_3_a_result_from_before_a_crash_is_reported_after_it() -> Test {
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([
             ("run_command", json!({"command": "echo quick | tee -a ran", "name": "quick"})),

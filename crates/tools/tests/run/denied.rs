@@ -64,7 +64,7 @@ async fn who_only_plans_runs_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unconfined_command_is_run_only_with_an_approval() -> Test {
+async fn an_unsandboxed_command_runs_only_with_an_approval() -> Test {
     for (decision, runs) in [(Decision::Once, true), (Decision::Denied { reason: None }, false)] {
         let place = TestDirs::new();
         let world = World::open(&place, Confined::Never, |call| match answers(call) {

@@ -48,7 +48,7 @@ async fn run(place: &TestDirs, command: &str, layer: PolicyLayer) -> ToolResult 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_denied_command_does_not_run_by_way_of_an_unknown_program() {
+async fn a_denied_command_does_not_run_through_an_unknown_program() {
     let place = place();
     let refused = run(&place, "carrier rm x", layer()).await;
     assert_eq!(place.read("work/x"), "kept");
@@ -58,7 +58,7 @@ async fn a_denied_command_does_not_run_by_way_of_an_unknown_program() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_allow_rule_that_names_the_program_spares_the_question() {
+async fn an_allow_rule_for_the_program_replaces_the_approval() {
     let place = place();
     let named = layer().rule("run_command(carrier echo)".parse().unwrap(), Verdict::Allow);
     let allowed = run(&place, "carrier echo made", named.clone()).await;
@@ -83,7 +83,7 @@ async fn asked(agent: &TaskRef) -> Result<Option<PendingApproval>, Box<dyn std::
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
+async fn the_approval_request_names_the_rule_in_doubt() -> Test {
     let place = place();
     let world = open(&place, "carrier cat x").await;
     let request = world.agents.request(&world.brief().authority(Permissions::of(layer())))?;
@@ -99,7 +99,7 @@ async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_standing_grant_spares_the_question_about_a_program() -> Test {
+async fn a_grant_replaces_the_approval_of_a_program() -> Test {
     let place = place();
     let world = open(&place, "cargo test").await;
     let agents = world.agents.clone().grants(MemoryGrants::default());

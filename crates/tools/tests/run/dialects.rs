@@ -48,7 +48,7 @@ const STANDS: &str = "echo here; read x < gate; exit 3";
 const OPENS: &str = "echo > gate";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_claude_code_gets_what_a_command_wrote_and_where_it_goes_on() -> Test {
+async fn s11_7_claude_code_gets_the_output_and_the_background_task() -> Test {
     let said = vec![
         ("Bash", json!({"command": "echo one >&2", "description": "says"})),
         ("Bash", json!({"command": "exit 7"})),
@@ -101,7 +101,7 @@ async fn s11_7_claude_code_watches_a_command_until_its_time_is_over() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_koda_is_told_which_process_it_is_and_how_it_is_ended() -> Test {
+async fn s11_7_koda_gets_the_process_id_and_the_end() -> Test {
     let said = vec![
         ("Bash", json!({"command": "echo one"})),
         ("Bash", json!({"command": STANDS, "background": true})),
@@ -128,7 +128,7 @@ fn after_the_time(result: &ToolResult) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_codex_polls_a_session_and_is_told_of_its_end_once() -> Test {
+async fn s11_7_codex_polls_a_session_and_gets_its_end_once() -> Test {
     for dialect in [Dialect::Codex, Dialect::CodexV2] {
         let poll = json!({"session_id": 2, "chars": "", "yield_time_ms": 1_000});
         let said = vec![
@@ -167,7 +167,7 @@ async fn s11_7_codex_polls_a_session_and_is_told_of_its_end_once() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_everruns_sends_a_command_off_and_nothing_else() -> Test {
+async fn s11_7_everruns_starts_only_commands_in_the_background() -> Test {
     let make = |more: Value| {
         let mut said = json!({"tool": "run_command", "args": {"command": STANDS}, "title": "make"});
         said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

@@ -6,7 +6,7 @@ use crate::confined::confines;
 use crate::support::{Confined, TestDirs, World, calls, variables};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
+async fn the_environment_has_no_key_and_of_offshoot_only_the_mark() {
     for confined in [Confined::No, Confined::Yes] {
         let place = TestDirs::new();
         let given = [
@@ -44,7 +44,7 @@ async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named() {
+async fn a_passed_variable_reaches_commands_and_a_withheld_one_is_named() {
     if !confines() {
         return;
     }
@@ -64,7 +64,7 @@ async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_a_variable_names_is_hidden_unless_it_is_passed_or_lies_in_the_folder() {
+async fn a_file_of_a_variable_is_hidden_unless_passed_or_in_the_directory() {
     if !confines() {
         return;
     }
@@ -119,7 +119,7 @@ async fn an_address_with_a_password_reaches_commands_only_if_it_is_passed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
+async fn limits_apply_to_commands_and_without_them_none_runs() {
     if !confines() {
         return;
     }
@@ -144,7 +144,7 @@ async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_temporary_is_an_agents_own_and_goes_when_it_is_swept() {
+async fn each_agent_has_a_temporary_directory_until_the_sweep() {
     let place = TestDirs::new();
     let mut kept = None;
     let script = calls(json!({"command": "echo x > $TMPDIR/x && mktemp && ! ls ../data"}));

@@ -54,7 +54,7 @@ async fn wish(arguments: Value, say: impl Fn(Runs, &TestDirs) -> Runs) -> String
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_wants_to_run_its_line_and_is_guarded_where_it_is_not_confined() {
+async fn the_access_of_a_call_is_guarded_without_a_sandbox() {
     let line = json!({"command": "cargo test && rm x"});
     let clear = r#"Run(Launching { commands: [["cargo", "test"], ["rm", "x"]], launchers: [["cargo", "test"]] })"#;
     let open = wish(line.clone(), |runs, _| runs).await;
