@@ -4,7 +4,7 @@ use serde_json::json;
 use super::*;
 use crate::error::Position;
 
-/// What is wrong with front matter, and in which line and column.
+/// Returns the error about front matter, with its line and column.
 fn wrong(front: &str) -> String {
     let wrong = read(&format!("---\n{front}\n---\nDo it.\n"), "a").unwrap_err();
     let Position { line, column } = wrong.place.unwrap();

@@ -1,4 +1,4 @@
-//! Which profile is found, of those that bear a name.
+//! The lookup of a profile by its name.
 
 use std::path::Path;
 
@@ -80,7 +80,7 @@ fn directories_above_the_repository_are_outside_the_project() {
     let above = place.project().parent().unwrap().join(".offshoot/agents/above.md");
     write(&above, of("name: above"));
     assert!(place.find("above").is_err());
-    // Outside a repository a folder is its own project.
+    // Outside a repository a directory is its own project.
     std::fs::remove_dir_all(place.project().join(".git")).unwrap();
     assert!(place.find("above").is_err());
     place.brings("here.md", of("name: here"));
@@ -123,7 +123,7 @@ fn s11_2_a_broken_profile_hides_no_other_and_is_not_replaced() {
     place.has("explore.md", of("colour: blue"));
     place.has("good.md", of("name: good"));
     assert!(place.find("good").is_ok());
-    // What is built in may allow more than the person wanted to.
+    // The built-in profile may allow more than the user wanted.
     let told = place.broken("explore");
     assert!(told.contains("explore.md:2:1: there is no field \"colour\""), "{told}");
     assert_eq!(place.names(), ["good", "lead", "verify", "work"]);

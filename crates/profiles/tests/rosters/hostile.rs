@@ -1,4 +1,4 @@
-//! Files and folders that are not what they seem.
+//! Malformed and hostile files and directories.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use crate::support::{ProjectDir, of, write};
 
-/// What is said of the only file that cannot be read.
+/// Returns the error about the only unreadable file.
 fn only(place: &ProjectDir) -> String {
     let wrong = place.wrong();
     assert_eq!(wrong.len(), 1, "{wrong:?}");
@@ -30,7 +30,7 @@ fn s11_2_an_enormous_file_is_reported_and_not_read() {
     let place = ProjectDir::new();
     let path = place.project().join(".offshoot/agents/enormous.md");
     write(&path, of("name: enormous"));
-    // Sparse: more than fits into memory.
+    // A sparse file that is larger than memory.
     fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     assert!(only(&place).ends_with("enormous.md: it is larger than 65536 bytes"));
     assert!(place.find("explore").is_ok());
@@ -66,7 +66,7 @@ fn special_files_are_reported_without_blocking() {
         assert!(told.ends_with(&format!("{name}: it is not a regular file")), "{told}");
     }
     assert_eq!(wrong.len(), 4);
-    // The person's own links are followed, but not to devices.
+    // Links in the user's directory are followed, but not to devices.
     symlink("/dev/zero", place.user().join("zero.md")).unwrap();
     assert!(place.broken("zero").ends_with("zero.md: it is not a regular file"));
 }
@@ -101,7 +101,7 @@ fn a_link_in_place_of_the_directory_is_reported() {
     symlink("../away", place.project().join(".offshoot")).unwrap();
     assert!(place.find("a").is_err());
     assert!(only(&place).ends_with(".offshoot: it is not a folder, or a link to one"));
-    // Nor can it be trusted.
+    // The directory cannot be trusted either.
     let refused = place.trust().add(&place.project()).unwrap_err().to_string();
     assert!(refused.contains("cannot be trusted"), "{refused}");
 }

@@ -1,4 +1,4 @@
-//! What a project says to all agents.
+//! The instructions of a project for all agents.
 
 use std::os::unix::fs::symlink;
 
@@ -55,7 +55,7 @@ fn instructions_are_bounded_and_the_rest_is_counted() {
     write(&place.project().join("CLAUDE.md"), vec![b'x'; 2 << 20]);
     let told = Instructions::of(&inner);
     let [away, near] = told.files.as_slice() else { panic!("{:?}", told.files.len()) };
-    // The nearest has the room.
+    // The nearest file gets the room.
     assert!(near.text.ends_with("ü …(+3616 more chars)"), "{}", near.text.len());
     assert_eq!(away.text, " …(+12 more chars)");
     assert!(told.notes[0].ends_with("CLAUDE.md: it is larger than 1048576 bytes"));

@@ -1,5 +1,4 @@
-//! Whatever a project brings, an agent that is made of it has nothing that it would
-//! lack without.
+//! No profile of an untrusted project gives an agent more permissions.
 
 use std::sync::Arc;
 
@@ -31,7 +30,7 @@ fn list(of: impl Strategy<Value = String>) -> impl Strategy<Value = Option<Vec<S
     prop::option::of(prop::collection::vec(of, 0..4))
 }
 
-/// Any profile: sensible fields in any combination, and now and then any text.
+/// Any profile: valid fields in any combination, and now and then any text.
 fn written() -> impl Strategy<Value = String> {
     let tool = prop::sample::select(TOOLS.to_vec()).prop_map(str::to_owned);
     let word = |words: &'static [&'static str]| prop::option::of(prop::sample::select(words));
@@ -119,7 +118,7 @@ fn wishes() -> Vec<Access> {
     wishes
 }
 
-/// That one brief gives nothing that the other does not.
+/// Checks that one brief permits no more than the other.
 fn never_wider(one: &Brief, other: &Brief) -> Result<(), TestCaseError> {
     let authority = |brief: &Brief| brief.authority.as_deref().cloned().unwrap_or_default();
     let (one_may, other_may) = (authority(one), authority(other));

@@ -15,7 +15,7 @@ fn s11_2_missing_fields_come_from_the_extended_profile() {
         ("own", "b's words", "1usd".to_owned())
     );
     assert_eq!(a.model.as_ref().unwrap().to_string(), "openai/gpt-5");
-    // What narrows the one narrows the other.
+    // The rules of the extended profile apply as well.
     assert!(
         a.under.iter().any(|layer| layer.mode == PermissionMode::Plan && !layer.offers("write"))
     );

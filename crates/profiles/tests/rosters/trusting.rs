@@ -1,4 +1,4 @@
-//! Which folders a person trusts.
+//! The directories that the user trusts.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -11,7 +11,7 @@ use offshoot_profiles::TrustState;
 
 use crate::support::{ProjectDir, of, write};
 
-/// A profile that says all that would redirect an agent.
+/// A profile with every field that could redirect an agent.
 const BOLD: &str = "name: bold\nmodel: openai/gpt-5\nasks: nobody\nallow: \"*\"\nmode: auto";
 
 #[test]
@@ -71,7 +71,7 @@ fn s7_3_a_broken_untrusted_profile_hides_no_trusted_one() {
         assert_eq!(place.find("explore").unwrap().trust, ProfileTrust::Trusted);
         assert_eq!(place.wrong().len(), 1, "{:?}", place.wrong());
     }
-    // Once it is trusted it counts, and so does what is wrong with it.
+    // Once it is trusted it applies, and so do its errors.
     place.trust().add(&place.project()).unwrap();
     assert!(place.find("explore").is_err());
 }
@@ -126,7 +126,7 @@ fn a_replaced_directory_is_not_trusted_with_other_content() {
     write(&copy.join(".offshoot/agents/bold.md"), of(BOLD));
     let found = place.profiles().find("bold", Some(&copy)).unwrap();
     assert_eq!(found.trust, ProfileTrust::Untrusted);
-    // By whatever path it is reached, it is the same folder.
+    // Another path to it leads to the same directory.
     let link = place.project().parent().unwrap().join("link");
     symlink(place.project(), &link).unwrap();
     let found = place.profiles().find("bold", Some(&link)).unwrap();
@@ -180,7 +180,7 @@ fn the_list_is_private_and_a_broken_one_trusts_no_directory() {
     fs::write(place.list(), "[").unwrap();
     assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted);
     assert!(place.wrong()[0].contains("the list of trusted folders"));
-    // Nor is it written over.
+    // A broken list is not overwritten.
     assert!(place.trust().add(&place.project()).is_err());
     assert_eq!(fs::read_to_string(place.list()).unwrap(), "[");
 }

@@ -1,5 +1,6 @@
-//! `fetch`, and where it must not go. One address of this machine stands for the
-//! public network, the others for what is private.
+//! `fetch`, and the addresses that it refuses.
+//!
+//! One address of this machine represents the public network, the others private ones.
 
 use std::io;
 use std::net::IpAddr;
@@ -35,7 +36,7 @@ impl Names for Book {
     }
 }
 
-/// An agent that can fetch.
+/// An agent with `fetch`.
 async fn agent(world: &World, fetch: Fetch) -> Agent {
     let tool = fetch.tool();
     world.agent_with(|agents| agents.tool(tool)).await
@@ -122,7 +123,7 @@ async fn a_name_that_changes_its_address_leads_to_the_checked_one() {
     let agent = agent(&world, Fetch::new().names(book).public(is_public)).await;
     let url = format!("http://rebinds.test:{port}/page");
     assert!(agent.call("fetch", json!({ "url": url })).await.done().ends_with("public"));
-    // It was looked up once, so what was checked is what was connected to.
+    // The name is looked up once, so the connection uses the checked address.
     assert_eq!(asked.swap(0, Ordering::SeqCst), 1);
     let url = format!("http://rebinds.test:{port}/again");
     agent.call("fetch", json!({ "url": url })).await.refused("not asked for");

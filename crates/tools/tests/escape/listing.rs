@@ -1,4 +1,4 @@
-//! `list`: bounded, sorted, and to be gone on with.
+//! `list`: bounded, sorted and in pages.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `read` and what it must not show.
+//! `read`, and the content that it must not show.
 
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,7 +60,7 @@ async fn a_link_that_appears_at_any_moment_does_not_lead_out() {
     let agent = world.agent().await;
     let over = AtomicBool::new(false);
     let swapper = || {
-        // What is exchanged is now the folder, now the link out of it.
+        // The directory and a link out of it take turns.
         while !over.load(Ordering::Relaxed) {
             rustix::fs::renameat_with(
                 rustix::fs::CWD,
@@ -158,7 +158,7 @@ async fn files_of_the_kernel_are_refused_and_its_links_not_followed() {
     for path in ["/proc/self/environ", "self/environ", "self/root/etc/passwd", "self/fd/0"] {
         agent.call("read", json!({ "path": path })).await.refused("out");
     }
-    // Also for an agent whose folder holds all of them.
+    // Also for an agent whose working directory contains all of them.
     let everywhere = crate::support::Agent::start("/".as_ref(), |agents| Files::new().give(agents));
     let everywhere = everywhere.await;
     for path in ["proc/self/environ", "/proc/1/status", "sys/kernel/notes"] {
@@ -241,11 +241,11 @@ async fn binary_files_are_described_and_pictures_are_shown() {
 async fn a_read_on_either_thread_returns_the_same_text() {
     let world = World::new();
     world.file("a.txt", "one\ntwo\n");
-    // It is not known yet where they work: a thread reads it first.
+    // The file system is still unknown, so a blocking thread reads first.
     let agent = world.agent_with(|agents| Files::new().give(agents)).await;
     let first = agent.call("read", json!({"path": "a.txt"})).await.done();
     assert_eq!(agent.call("read", json!({"path": "a.txt"})).await.done(), first);
-    // What was read either way can be changed.
+    // A file can be changed after either kind of read.
     let edit = json!({"path": "a.txt", "old": "two", "new": "three"});
     agent.call("edit", edit).await.done();
     let read = agent.call("read", json!({"path": "a.txt", "offset": 2})).await.done();

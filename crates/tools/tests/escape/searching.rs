@@ -1,4 +1,4 @@
-//! `search`: what it finds, what it leaves out, and where it does not go.
+//! `search`: its results, its exclusions and its limits.
 
 use serde_json::json;
 
@@ -113,7 +113,7 @@ async fn directories_with_too_long_paths_are_reported_and_not_searched() {
     let world = World::new();
     let agent = world.agent().await;
     let mut folder: std::os::fd::OwnedFd = std::fs::File::open(world.folder()).unwrap().into();
-    // Two bytes a level: the last that is searched is half as deep.
+    // Each level has two bytes, so the last searched one is half as deep.
     for _ in 0..4_096 {
         mkdirat(&folder, "d", Mode::RWXU).unwrap();
         folder = openat(&folder, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();

@@ -1,4 +1,4 @@
-//! `write`, and what it must not change.
+//! `write`, and the files that it must not change.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -221,7 +221,7 @@ async fn names_of_any_bytes_can_be_written() {
     agent.call("write", long).await.refused("too long");
 }
 
-/// A tool that tells what a call of another one would want.
+/// A tool that returns the access that another tool would need.
 #[derive(Debug)]
 struct Wishing<T>(T);
 

@@ -1,4 +1,4 @@
-//! Commands in the background: begun at once, and told of once.
+//! Commands in the background: started at once, and reported once.
 
 use offshoot_models::Turn;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What a command cannot do that is confined.
+//! The limits of a sandboxed command.
 
 use std::os::unix::net::UnixListener;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Confined, TestDirs, World, calls};
 
-/// Whether commands can be confined here; says so if not.
+/// Whether commands can be sandboxed here. Prints a message if not.
 pub(crate) fn confines() -> bool {
     let support = offshoot_sandbox::probe();
     if !support.confines() {
@@ -16,7 +16,7 @@ pub(crate) fn confines() -> bool {
     support.confines()
 }
 
-/// What a confined command comes to.
+/// Runs a sandboxed command and returns its result.
 async fn run(place: &TestDirs, command: &str) -> ToolResult {
     let script = calls(json!({"command": command}));
     let world = World::open(place, Confined::Yes, script).await;
@@ -37,7 +37,7 @@ async fn s7_3_a_sandboxed_command_writes_only_within_its_directory() {
     assert!(!inside.failed, "{inside:?}");
     let told = run(&place, "echo x > ../beside/file").await;
     assert!(told.failed && told.text.contains("Commands are confined"), "{told:?}");
-    // It may empty its own folder, and no more.
+    // It may empty its own directory, and no other.
     let parent = format!("rm -rf {}", place.at("").display());
     for command in [
         "echo x > ../beside/file",

@@ -44,7 +44,7 @@ async fn s9_4_a_repeated_call_finds_its_command_despite_other_settings() -> Test
     let agent = world.agent().await.id();
     until_written(&place.at("work/begun")).await;
     drop(world);
-    // Now it would be confined, and so another command.
+    // A sandboxed command would be another one.
     let world = World::open(&place, Confined::Yes, script).await;
     let agent = world.runtime.task(&agent.to_string()).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "over");

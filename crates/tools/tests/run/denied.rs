@@ -1,4 +1,4 @@
-//! Commands that are not run, because they are denied or not approved.
+//! Commands that are denied or not approved.
 
 use offshoot_agent::{Decision, PendingApproval};
 use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer, Verdict};
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Confined, Test, TestDirs, World, answers, calls, results};
 
-/// What becomes of a command of an agent that may do this.
+/// Runs a command under these permissions and returns its result.
 async fn run(place: &TestDirs, command: &str, authority: &Permissions) -> ToolResult {
     let script = calls(json!({"command": command}));
     let world = World::open(place, Confined::No, script).await;

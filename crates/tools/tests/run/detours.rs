@@ -24,7 +24,7 @@ fn place() -> TestDirs {
     place
 }
 
-/// An authority that does all but `rm`.
+/// A policy that allows every command except `rm`.
 fn layer() -> PolicyLayer {
     PolicyLayer::mode(PermissionMode::Auto).rule("run_command(rm)".parse().unwrap(), Verdict::Deny)
 }
@@ -38,7 +38,7 @@ async fn open(place: &TestDirs, command: &str) -> World {
     .await
 }
 
-/// The result of a command where no person can be asked.
+/// Runs a command without an approver and returns its result.
 async fn run(place: &TestDirs, command: &str, layer: PolicyLayer) -> ToolResult {
     let world = open(place, command).await;
     let authority = Permissions::of(layer).with_approver(Approver::None);
@@ -69,7 +69,7 @@ async fn an_allow_rule_for_the_program_replaces_the_approval() {
     assert_eq!(place.read("work/x"), "kept");
 }
 
-/// What an agent asks before its command runs, if it asks.
+/// Returns the approval request of a command, if there is one.
 async fn asked(agent: &TaskRef) -> Result<Option<PendingApproval>, Box<dyn std::error::Error>> {
     loop {
         if let Some(asked) = PendingApproval::of_task(agent).await?.pop() {

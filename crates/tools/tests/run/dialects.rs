@@ -1,4 +1,4 @@
-//! Commands in the words and shapes of other systems.
+//! Commands in the formats of other systems.
 
 use offshoot_dialects::Dialect;
 use offshoot_models::{Call, ToolResult, Turn};
@@ -9,8 +9,10 @@ use crate::support::{Confined, Test, TestDirs, World, notices, results, whole};
 /// One call: a tool and its arguments.
 type ScriptedCall = (&'static str, Value);
 
-/// What the calls of an agent that speaks a dialect return, made one after another,
-/// each of what those before it have returned; and all that it was told.
+/// Makes calls of an agent with a dialect, one after the other.
+///
+/// Each call depends on the results before it. Returns all results, and the whole text
+/// that the model got.
 async fn spoken(
     dialect: Dialect,
     next: impl Fn(&[ToolResult]) -> Vec<ScriptedCall> + Send + 'static,
@@ -120,7 +122,7 @@ async fn s11_7_koda_gets_the_process_id_and_the_end() -> Test {
     Ok(())
 }
 
-/// What stands after the line that says how long it took.
+/// Returns the text after the line with the duration.
 fn after_the_time(result: &ToolResult) -> &str {
     let (time, rest) = result.text.split_once('\n').unwrap();
     assert!(time.starts_with("Wall time: ") && time.ends_with(" seconds"), "{time}");
@@ -138,7 +140,7 @@ async fn s11_7_codex_polls_a_session_and_gets_its_end_once() -> Test {
             ("write_stdin", json!({"session_id": 99})),
             ("exec_command", json!({"cmd": "ls", "sandbox_permissions": "require_escalated"})),
         ];
-        // In one answer, so that no notice comes between.
+        // Both calls are in one answer, so that no notice comes between.
         let last = vec![("exec_command", json!({"cmd": OPENS})), ("write_stdin", poll)];
         let first = calls(said);
         let next = move |results: &[ToolResult]| match results.len() {

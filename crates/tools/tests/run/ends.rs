@@ -1,4 +1,4 @@
-//! How commands end, and how that reads.
+//! The ends of commands, and their texts.
 
 use offshoot_agent::Brief;
 use offshoot_models::Turn;

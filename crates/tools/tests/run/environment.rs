@@ -1,4 +1,4 @@
-//! What commands have in their environment.
+//! The environment of commands.
 
 use serde_json::json;
 
@@ -148,7 +148,7 @@ async fn each_agent_has_a_temporary_directory_until_the_sweep() {
     let place = TestDirs::new();
     let mut kept = None;
     let script = calls(json!({"command": "echo x > $TMPDIR/x && mktemp && ! ls ../data"}));
-    // It may lie where nothing else is seen.
+    // The directory may be below a hidden one.
     let scratch = place.at("data/scratch");
     let world = World::with(&place, Confined::Yes, script, |runs| {
         let runs = runs.scratch(&scratch);

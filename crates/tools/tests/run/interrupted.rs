@@ -22,7 +22,7 @@ async fn world(arguments: serde_json::Value) -> World {
     world
 }
 
-/// Checks that the command went on, and was told of once.
+/// Checks that the command continued, and that its end was reported once.
 fn went_on(world: &World, why: &str) {
     let told = world.told();
     let first = &results(world.model.asked().last().unwrap())[0];

@@ -1,4 +1,4 @@
-//! What a call says that it wants.
+//! The access that a call requests.
 
 use offshoot_agent::{Effect, Output, Span, Tool, ToolContext, ToolError};
 use offshoot_models::{ToolSpec, Turn};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Confined, TestDirs, World, answers, results};
 
-/// Says what another tool would do, and does not do it.
+/// A tool that returns the access of another one, without calling it.
 #[derive(Debug)]
 struct Says<T>(T);
 
@@ -36,7 +36,7 @@ impl<T: Tool> Tool for Says<T> {
     }
 }
 
-/// What a call with these arguments says that it wants.
+/// Returns the access that a call with these arguments requests.
 async fn wish(arguments: Value, say: impl Fn(Runs, &TestDirs) -> Runs) -> String {
     let place = TestDirs::new();
     let world = World::open(&place, Confined::No, move |call| match answers(call) {
