@@ -2,7 +2,7 @@
 
 use super::identity::Identity;
 
-/// A line of `/proc/<pid>/stat`, as far as it is of use here.
+/// The used fields of `/proc/<pid>/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: i32,
@@ -15,14 +15,14 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// The status of the process of this number.
+    /// Returns the status of the process with a number.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Self::parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
     pub(super) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
-        // The program's name comes second, in parentheses, and may hold any
-        // byte; nothing behind it holds a parenthesis.
+        // The second field is the program's name in parentheses, with any bytes. No later field
+        // has a parenthesis.
         let rest = &line[line.iter().rposition(|byte| *byte == b')')? + 1..];
         let mut fields = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
@@ -44,8 +44,7 @@ impl Stat {
         Identity { pid: self.pid, started: self.started }
     }
 
-    /// Whether it runs. One whose first thread alone has ended looks dead and
-    /// is not.
+    /// Whether it runs. A process whose first thread alone has ended looks dead but is not.
     pub(crate) fn is_alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x') || self.threads > 1
     }
