@@ -1,4 +1,4 @@
-//! Reading along.
+//! Readers of a log that is being written.
 
 use offshoot_backends::{Attach, LogLimits, LosslessReader, Surroundings, Writing};
 use offshoot_core::TaskState;
@@ -7,7 +7,7 @@ use crate::support::{Records, Test, World, report};
 
 const SMALL: LogLimits = LogLimits { first: 40_000, last: 40_000, segment: 10_000 };
 
-/// What is kept from this place on.
+/// Returns the kept output from a position on.
 async fn from(log: &offshoot_backends::OutputLog, mut place: u64) -> String {
     let mut seen = Vec::new();
     loop {
@@ -20,7 +20,7 @@ async fn from(log: &offshoot_backends::OutputLog, mut place: u64) -> String {
     }
 }
 
-/// Follows a log to its end: what came, and what was left out.
+/// Follows a log to its end. Returns the output, and the number of skipped bytes.
 async fn follow(mut follower: offshoot_backends::Follower) -> (Vec<u8>, u64) {
     let (mut seen, mut gap) = (Vec::new(), 0);
     while let Some(piece) = follower.next().await.unwrap() {
