@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_and_those_above_it_are_nobodys_members() {
+    fn this_process_and_its_ancestors_are_no_members() {
         let mut census = Census::default();
         census.enter(stat(100, 1, 100, 100), Some(InheritedMark::of(id(1))));
         census.enter(stat(101, 100, 100, 100), Some(InheritedMark::of(id(1))));

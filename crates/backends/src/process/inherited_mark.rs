@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_somebody_set_is_no_mark() {
+    fn a_limit_of_the_user_is_no_mark() {
         let limits = |soft: &str| {
             format!("Max realtime priority     0  0\nMax realtime timeout  {soft}  unlimited  us\n")
         };

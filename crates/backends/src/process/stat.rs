@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_parentheses_and_spaces_misleads_nobody() {
+    fn a_name_may_have_parentheses_and_spaces() {
         let line = b"42 (a) R 1 (b) S 7 42 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 1234 99 1";
         let stat = Stat::parse(42, line).unwrap();
         assert_eq!((stat.parent, stat.group, stat.session), (7, 42, 9));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_nobody() {
+    fn a_truncated_line_is_no_process() {
         assert_eq!(Stat::parse(42, b"42 (x) S 7 42"), None);
         assert_eq!(Stat::parse(42, b""), None);
     }

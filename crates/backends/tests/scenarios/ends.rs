@@ -54,7 +54,7 @@ async fn s2_6_another_exit_is_failed_with_its_code_and_last_lines() -> Test {
 }
 
 #[tokio::test]
-async fn s2_6_a_signal_of_somebody_else_is_failed() -> Test {
+async fn s2_6_a_signal_of_another_process_is_failed() -> Test {
     let world = World::open().await;
     let task = world.run("kill -9 $$").await;
     assert_eq!(failure(&task).kind, FailureKind::Signal(9));

@@ -69,7 +69,7 @@ async fn a_follower_may_come_before_its_command_and_after_it() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
+async fn a_lossless_reader_misses_no_output_and_delays_the_command() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
     let seat = LosslessReader::new();
     let command = world.script("seq 1 1000000; echo end > written");
@@ -93,7 +93,7 @@ async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_seat_that_is_given_up_holds_nobody_up() -> Test {
+async fn a_dropped_lossless_reader_delays_no_command() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
     let seat = LosslessReader::new();
     let attach = Attach::Lossless(&seat);
