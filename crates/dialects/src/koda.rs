@@ -159,7 +159,7 @@ struct Agents {
     detail: bool,
 }
 
-/// How many characters of a prompt are shown.
+/// The number of characters that are shown of a prompt.
 const PROMPT: usize = 500;
 
 async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
