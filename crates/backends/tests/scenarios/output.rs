@@ -110,7 +110,7 @@ async fn unwritten_output_is_counted_and_the_command_continues() -> Test {
     let world = World::on(Records::Memory, tiny).await;
     let task = world.spawn("echo one; read x; echo two; echo three >&2; exit 0").await;
     world.until_line(&task, "one").await;
-    // Where the second segment would be made is no folder any more.
+    // The directory of the second segment no longer exists.
     let folder = world.folder.path().join("logs").join(task.id().to_string());
     std::fs::remove_dir_all(&folder)?;
     std::fs::write(&folder, "in the way")?;

@@ -76,7 +76,7 @@ fn the_demo_kills_its_daemon_and_its_claims_hold() {
     demo.started.until_line("   letters   running, attempt 2");
     let said = demo.started.finish();
     assert_eq!((said.err.as_str(), said.code), ("", 0), "{said:?}");
-    // As the demo made them: 40 lines more in each folder, and one in each file.
+    // The demo adds 40 lines to each directory, and one to each file.
     let lines: u64 =
         (1..=3).map(|folder| (1..=7).map(|file| folder * 40 + file).sum::<u64>()).sum();
     assert!(said.out.contains(&format!("docs: 21 files, 3 folders, 16730 bytes, {lines} lines")));

@@ -67,7 +67,7 @@ impl Leftovers {
     }
 }
 
-/// Removes what was left in a folder before this time, since the epoch.
+/// Removes the leftovers of a directory from before a time since the epoch.
 fn remove(folder: &OwnedFd, before: Duration) {
     let Ok(entries) = Dir::read_from(folder) else { return };
     let own = rustix::process::geteuid().as_raw();
