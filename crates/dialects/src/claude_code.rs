@@ -46,9 +46,9 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
             "send_message",
             (
                 "SendMessage",
-                "Says something to an agent that you have spawned, or with \"main\" to your \
-                 parent. If the agent asks something, this is the answer. One that has ended \
-                 goes on with it.",
+                "Says something to an agent that you have spawned, or with \"main\" to your parent. \
+                 If the agent asks something, this is the answer. One that has ended goes on \
+                 with it.",
             ),
             send,
         ),

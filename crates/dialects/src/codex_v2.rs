@@ -39,8 +39,8 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
             "send_message",
             (
                 "send_message",
-                "Says something to an agent that is at work, or to your parent. If \
-                 the agent asks something, this is the answer. It starts no turn.",
+                "Says something to an agent that is at work, or to your parent. If the agent \
+                 asks something, this is the answer. It starts no turn.",
             ),
             |cx, asked| send(cx, asked, DeliveryMode::Steer),
         ),
