@@ -1,10 +1,10 @@
-//! What the tests have commands confined by, and a program for them to confine.
+//! The sandbox helper of the tests, and a program for them to confine.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a process of a bomb lives if it is not ended.
+/// The longest life of a process of a bomb.
 const LONGEST: Duration = Duration::from_secs(60);
 
 fn main() {
@@ -15,7 +15,7 @@ fn main() {
 }
 
 /// Starts copies of itself, each in a group of its own, for as long as it lives. The file `full`
-/// says that the system refused one.
+/// shows that the system refused one.
 fn fork_bomb() {
     let begun = Instant::now();
     let Ok(program) = std::env::current_exe() else { return };

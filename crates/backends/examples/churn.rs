@@ -1,5 +1,5 @@
-//! How many short commands come and go in a second, one after another and all
-//! at once, also while a thousand others run.
+//! Measures the rate of short commands, one after another and all at once, also while a
+//! thousand others run.
 //!
 //! `cargo run --release -p offshoot-backends --example churn`
 
@@ -11,7 +11,7 @@ use offshoot_backends::{Attach, Command, Commands, Surroundings, raise_file_limi
 use offshoot_runtime::{Runtime, Session, TaskRequest};
 use offshoot_sqlite::Sqlite;
 
-/// How many commands come and go.
+/// The number of short commands.
 const MANY: usize = 1_000;
 
 #[tokio::main]

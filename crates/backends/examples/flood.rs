@@ -1,5 +1,5 @@
-//! How fast a command's output reaches its log, beside the same command into a
-//! file, and how much memory that takes.
+//! Measures how fast a command's output reaches its log, compared with a file, and the
+//! memory in use.
 //!
 //! `cargo run --release -p offshoot-backends --example flood [script…]`
 
@@ -11,7 +11,7 @@ use offshoot_backends::{Attach, Command, Commands, Report, Surroundings};
 use offshoot_runtime::Runtime;
 use offshoot_sqlite::Sqlite;
 
-/// How often each is measured; the best counts.
+/// The number of measurements, of which the best is used.
 const ROUNDS: u32 = 5;
 
 #[tokio::main]
@@ -55,14 +55,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The most memory this process has had.
+/// Returns the peak memory of this process.
 fn peak() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.unwrap_or("unknown").trim().to_owned()
 }
 
-/// How much processor time this process has taken, without its children.
+/// Returns the processor time of this process, without its children.
 fn cpu() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();

@@ -1,33 +1,33 @@
-//! Files and folders that only their owner can read.
+//! Files and directories that only their owner can read.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Makes a folder, and those above it, if it is not there.
+/// Creates a directory and its parents, if they do not exist.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// Makes a file that is not there yet.
+/// Creates a file, which must not exist.
 pub(crate) fn make(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Opens a file to go on writing at its end.
+/// Opens a file to append to it.
 pub(crate) fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).append(true).open(path)
 }
 
-/// Puts a whole file in place of what was there.
+/// Replaces a file atomically.
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut options = OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     if written.is_err() {
-        // It is in the way where there is no room.
+        // On a full disk the partial file would take room.
         std::fs::remove_file(&aside).ok();
     }
     written?;
@@ -38,7 +38,8 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes over a file that is there, which needs no room unless it grows much.
+/// Overwrites an existing file, which needs hardly any room on the disk.
+///
 /// A crash meanwhile may leave it torn.
 pub(crate) fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).open(path)?;
@@ -47,7 +48,7 @@ pub(crate) fn overwrite(path: &Path, content: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes what was entered into a folder durable.
+/// Makes the entries of a directory durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,8 +1,8 @@
-//! The backends that execute tasks outside of the daemon's own process.
+//! The backends that execute tasks outside the process of the daemon.
 //!
-//! [`Commands`] executes commands: real processes in groups of their own,
-//! whose output is a bounded, durable log that any number of readers follow,
-//! and of which nothing is left when their task has ended.
+//! [`Commands`] executes commands as processes in groups of their own. Their output is a
+//! bounded, durable log with any number of readers. When the task has ended, no process of
+//! it is left.
 
 mod command;
 mod file;
@@ -19,5 +19,5 @@ pub use command::{
 pub use log::{Chunk, Follower, LogLimits, LogPiece, LosslessReader, OutputLog, Stream, Writing};
 pub use process::{CgroupLack, InheritedMark, belong_to_no_task, raise_file_limit};
 pub use text::safe_text;
-// What says how a command is confined.
+// The types that describe the confinement of a command.
 pub use offshoot_sandbox::{Confinement, ConfinementError, Helper};

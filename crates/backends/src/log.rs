@@ -1,17 +1,15 @@
 //! The output of a command: a bounded log of segment files, written while any
 //! number of readers follow.
 //!
-//! # What is where
-//! `<folder>/<task id>/` holds segments, each named by where it begins in the
-//! output. A place in a log is a number of bytes of output, both streams taken
-//! together in the order in which they came, so what is missing between two
-//! segments is counted by their names. A segment is a header and frames; a
-//! frame is a header (stream, attempt, time, length) and the bytes as they
-//! came.
+//! # Layout
+//! `<directory>/<task id>/` has the segments, each named by its position in the output. A
+//! position is the number of bytes before it, of both streams in the order of arrival, so
+//! the names of two segments show the size of a gap between them. A segment is a header
+//! and frames. A frame is a header (stream, attempt, time, length) and the raw bytes.
 //!
-//! # What is kept
-//! The first segments and the last ones. The middle goes as the output grows,
-//! except what an attached reader has still to read.
+//! # Retention
+//! The log keeps the first and the last segments. Segments in the middle are dropped as the
+//! output grows, except those that a lossless reader has yet to read.
 
 mod cursor;
 mod follower;

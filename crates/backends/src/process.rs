@@ -1,5 +1,6 @@
-//! Processes: who they are, which belong to a task, and how they are ended
-//! without ever touching a stranger.
+//! Processes: their identity, the task they belong to, and their end.
+//!
+//! Only processes of tasks are ever signalled.
 
 mod census;
 mod cgroup;

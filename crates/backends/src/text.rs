@@ -1,11 +1,12 @@
-//! Bytes of a stranger as text that is safe to show.
+//! Untrusted bytes as text that is safe to show.
 
 use offshoot_core::text;
 
-/// `bytes` as text that does nothing to a terminal: what is no UTF-8 is
-/// replaced, and pictures stand for control characters but newline and tab, and
-/// for what turns the direction of text. Cut to `limit` characters, with the
-/// count of what is missing.
+/// Converts bytes to text that has no effect on a terminal.
+///
+/// Invalid UTF-8 is replaced. Pictures replace control characters except newline and tab,
+/// and characters that change the direction of text. The text is cut to `limit` characters,
+/// with the number of missing ones.
 ///
 /// ```
 /// assert_eq!(offshoot_backends::safe_text(b"caf\xc3\xa9\n", 80), "café\n");
@@ -21,8 +22,9 @@ fn is_unsafe(character: char) -> bool {
     !matches!(character, '\n' | '\t') && text::is_unsafe(character)
 }
 
-/// The last lines of `bytes` that say something, oldest first, each safe to
-/// show and at most `limit` characters.
+/// Returns the last lines of `bytes` that are not blank, oldest first.
+///
+/// Each is safe to show and has at most `limit` characters.
 pub(crate) fn last_lines(bytes: &[u8], lines: usize, limit: usize) -> Vec<String> {
     let said = bytes.rsplit(|byte| matches!(byte, b'\n' | b'\r'));
     let said = said.filter(|line| !line.trim_ascii().is_empty()).take(lines);

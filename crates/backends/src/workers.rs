@@ -17,7 +17,7 @@ use tokio::sync::oneshot;
 /// The most threads: as many as Tokio would start.
 const MOST: usize = 512;
 
-/// How long a thread beyond the first stays without work.
+/// The time that a thread beyond the first stays without work.
 const IDLE: Duration = Duration::from_secs(10);
 
 type Job = Box<dyn FnOnce() + Send>;
@@ -109,13 +109,13 @@ impl Pool {
 
     fn work(&self, stay: Stay) {
         while let Some(job) = self.next(stay) {
-            // A panic fails the receiver, and the thread goes on.
+            // A panic fails the receiver, and the thread continues.
             drop(catch_unwind(AssertUnwindSafe(job)));
         }
         self.state.lock().threads -= 1;
     }
 
-    /// The next job; nothing once the thread is not needed.
+    /// Waits for the next job. Returns `None` once the thread is not needed.
     fn next(&self, stay: Stay) -> Option<Job> {
         let mut state = self.state.lock();
         loop {

@@ -1,5 +1,6 @@
-//! What tasks leave in memory once they have ended. This is a program by itself,
-//! because it counts what the whole of it has in use.
+//! The memory of ended tasks.
+//!
+//! This is a program by itself, because it measures the memory of the whole process.
 
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -15,16 +16,16 @@ use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 #[global_allocator]
 static COUNTED: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// How many tasks run at once.
+/// The number of concurrent tasks.
 const AT_ONCE: usize = 20;
 
-/// The bytes in use, but for those of SQLite, whose caches are bounded.
+/// Returns the bytes in use, except those of SQLite, whose caches are bounded.
 fn in_use() -> usize {
     let stats = COUNTED.stats();
     stats.bytes_allocated - stats.bytes_deallocated
 }
 
-/// Runs so many tasks to their ends without reading their results, and returns the bytes
+/// Runs tasks to their ends without reading their results, and returns the bytes
 /// in use then.
 async fn run(session: &Session, many: usize, request: impl Fn() -> TaskRequest) -> usize {
     for _ in 0..many / AT_ONCE {

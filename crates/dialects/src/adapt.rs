@@ -44,7 +44,7 @@ struct AdaptedTool<F, A> {
 pub(crate) struct AdaptedCall {
     /// The arguments of the inner tool.
     arguments: Value,
-    /// How long the command may run, if the call limits it.
+    /// The time limit of the command, if the call sets one.
     time_limit: Option<Duration>,
     /// Formats the result; the inner tool's text is used where there is none.
     format: Option<Format>,
@@ -58,7 +58,7 @@ impl AdaptedCall {
         Self { arguments, time_limit: None, format: None }
     }
 
-    /// Limits how long the command may run.
+    /// Sets the time limit of the command.
     pub(crate) fn time_limit(self, time_limit: Option<Duration>) -> Self {
         Self { time_limit, ..self }
     }

@@ -1,4 +1,4 @@
-//! An alias: a tool of a dialect that stands for a built-in tool.
+//! An alias: a tool of a dialect that represents a built-in tool.
 
 use std::sync::Arc;
 

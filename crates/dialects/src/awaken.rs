@@ -46,7 +46,7 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
         "cancel_task",
         (
             "cancel_task",
-            "Asks a task that you have sent off, or yourself, to stop, with everything below it.",
+            "Asks a task that you have spawned, or yourself, to stop, with everything below it.",
         ),
         cancel,
     ));
@@ -54,8 +54,8 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
         "send_message",
         (
             "send_message",
-            "Says something to whoever sent you off, or to a task that you have sent off. If it \
-             asks something, this is the answer.",
+            "Says something to your parent, or to a task that you have spawned. If it asks \
+             something, this is the answer.",
         ),
         send,
     ));
@@ -144,7 +144,7 @@ enum Target {
     /// Yourself.
     #[serde(rename = "self")]
     Own {},
-    /// A task that you have sent off.
+    /// A task that you have spawned.
     Child {
         /// Its name or id.
         name: String,
@@ -196,9 +196,9 @@ struct Send {
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "relation", rename_all = "snake_case", deny_unknown_fields)]
 enum Recipient {
-    /// Whoever sent you off.
+    /// Your parent.
     Parent {},
-    /// A task that you have sent off.
+    /// A task that you have spawned.
     Child {
         /// Its name or id.
         name: String,

@@ -46,9 +46,9 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
             "send_message",
             (
                 "SendMessage",
-                "Says something to an agent that you have sent off, or with \"main\" to whoever has \
-                 sent you off. If the agent asks something, this is the answer. One that has ended \
-                 goes on with it.",
+                "Says something to an agent that you have spawned, or with \"main\" to your parent. \
+                 If the agent asks something, this is the answer. One that has ended goes on \
+                 with it.",
             ),
             send,
         ),
@@ -61,7 +61,7 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
             ),
             stop,
         ),
-        read_only("list_tasks", ("ListAgents", "Lists what you have sent off."), list),
+        read_only("list_tasks", ("ListAgents", "Lists what you have spawned."), list),
     ];
     aliases.extend(commands::aliases(offered));
     aliases
@@ -214,13 +214,13 @@ async fn ended(waited_tasks: WaitedTasks) -> Result<Output, ToolError> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Send {
-    /// The name or id of an agent, or "main" for whoever has sent you off.
+    /// The name or id of an agent, or "main" for your parent.
     #[schemars(length(max = 300))]
     to: String,
     /// What to say.
     #[serde(default)]
     message: String,
-    /// The same in a few words; whoever gets the message does not see it.
+    /// The same in a few words; the recipient of the message does not see it.
     #[schemars(length(max = 200))]
     #[expect(dead_code, reason = "the message has it all")]
     summary: Option<String>,
@@ -243,7 +243,7 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
                 format!("It had ended: it goes on as {}.", agent_id(receipt.task))
             }
             Some(_) => format!("Queued for {}.", asked.to.trim()),
-            None => return Err(ToolError::new("Nobody was told.")),
+            None => return Err(ToolError::new("No task received the message.")),
         },
     };
     Output::json(&json!({"success": true, "message": told}))
@@ -283,7 +283,7 @@ struct Nothing {}
 async fn list(cx: ToolContext, _: Nothing) -> Result<Output, ToolError> {
     let all = operations::list_tasks(&cx).await?;
     if all.is_empty() {
-        return Ok(Output::text("You have sent nobody off."));
+        return Ok(Output::text("You have spawned no task."));
     }
     let rows = all.iter().map(|task| {
         let row = format!("{} [{}] {}", task.handle(), id(task), task.state);

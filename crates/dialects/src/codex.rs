@@ -220,7 +220,7 @@ async fn send(cx: ToolContext, asked: Send) -> Result<Output, ToolError> {
                 "note": format!("It had ended: it goes on as {}.", receipt.task),
             }),
             Some(receipt) => json!({"submission_id": receipt.message}),
-            None => return Err(ToolError::new("Nobody was told.")),
+            None => return Err(ToolError::new("No task received the message.")),
         },
     })
 }

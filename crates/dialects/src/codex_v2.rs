@@ -39,8 +39,8 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
             "send_message",
             (
                 "send_message",
-                "Says something to an agent that is at work, or to whoever has sent you off. If \
-                 the agent asks something, this is the answer. It starts no turn.",
+                "Says something to an agent that is at work, or to your parent. If the agent \
+                 asks something, this is the answer. It starts no turn.",
             ),
             |cx, asked| send(cx, asked, DeliveryMode::Steer),
         ),
@@ -97,7 +97,7 @@ fn path(handle: &str) -> String {
 async fn find(cx: &ToolContext, target: &str) -> Result<TaskRef, ToolError> {
     let target = target.trim().trim_end_matches('/');
     if is_root(target) {
-        return Err(ToolError::new("Nothing was done: nobody has sent /root off."));
+        return Err(ToolError::new("Nothing was done: /root is the top-level agent."));
     }
     let name = target.rsplit('/').next().unwrap_or(target);
     if *name == *cx.task().handle() {
@@ -180,7 +180,7 @@ fn context(turns: Option<&str>) -> Result<Option<Value>, ToolError> {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Send {
-    /// The path or id of the agent; "/root" for whoever nobody has sent off.
+    /// The path or id of the agent; "/root" is the top-level agent.
     target: String,
     /// What to say.
     message: String,
@@ -210,7 +210,7 @@ async fn send(cx: ToolContext, asked: Send, mode: DeliveryMode) -> Result<Output
             Ok(Output::text(format!("It had ended: it goes on as {path}.")))
         }
         Some(_) => Ok(Output::text("")),
-        None => Err(ToolError::new("Nobody was told.")),
+        None => Err(ToolError::new("No task received the message.")),
     }
 }
 

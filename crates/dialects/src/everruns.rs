@@ -35,7 +35,7 @@ pub(super) const NAMES: ToolNames = &[
 /// `run_command` stays, because the tool of everruns only runs commands in the background.
 pub(super) const KEPT_TOOLS: &[&str] = &[RUN_COMMAND];
 
-/// How long a call waits for an agent in the foreground.
+/// The longest wait of a call for an agent in the foreground.
 const FOREGROUND: Duration = Duration::from_secs(300);
 
 pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {

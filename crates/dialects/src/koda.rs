@@ -86,7 +86,7 @@ pub(super) fn aliases(offered: &OfferedTools) -> Vec<ToolAlias> {
     ];
     let bash = "Runs a command. With background it runs while you go on, and its end comes to you.";
     aliases.extend(adapt(&offered.provided, RUN_COMMAND, ("Bash", bash), command));
-    let user = "Asks whoever you work for, and waits until the answer comes.";
+    let user = "Asks the user or agent you work for, and waits until the answer comes.";
     aliases.extend(adapt(&offered.built_in, "ask", ("AskUser", user), question));
     aliases
 }
@@ -159,7 +159,7 @@ struct Agents {
     detail: bool,
 }
 
-/// How many characters of a prompt are shown.
+/// The number of characters that are shown of a prompt.
 const PROMPT: usize = 500;
 
 async fn agents(cx: ToolContext, asked: Agents) -> Result<Output, ToolError> {
@@ -280,10 +280,10 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
             places.push(match find(&cx, &written).await {
                 Ok(task) => {
                     found.push(task);
-                    Place::Found(found.len() - 1)
+                    EntrySource::Found(found.len() - 1)
                 }
                 Err(Error::Store(error)) => return Err(Error::Store(error).into()),
-                Err(error) => Place::Wrong(wrong(&written, error)),
+                Err(error) => EntrySource::Wrong(wrong(&written, error)),
             });
         }
         let span = Duration::from_secs(asked.timeout_secs.unwrap_or(60).clamp(1, 300));
@@ -300,7 +300,7 @@ fn wait(cx: ToolContext, asked: WaitFor) -> impl Future<Output = Result<Output, 
 }
 
 /// The entry of an id.
-enum Place {
+enum EntrySource {
     /// It names the task at this position.
     Found(usize),
     Wrong(Value),
@@ -318,18 +318,18 @@ fn wrong(written: &str, error: Error) -> Value {
 
 async fn told(
     now: Stamp,
-    places: Vec<Place>,
+    places: Vec<EntrySource>,
     waited_tasks: WaitedTasks,
 ) -> Result<Output, ToolError> {
     let mut tasks = Vec::new();
     let mut summary = BTreeMap::from([("total".to_owned(), places.len())]);
     for place in places {
         let entry = match place {
-            Place::Found(at) => match waited_tasks.tasks.get(at) {
+            EntrySource::Found(at) => match waited_tasks.tasks.get(at) {
                 Some(waited) => ended(now, waited, waited_tasks.has_message).await?,
                 None => continue,
             },
-            Place::Wrong(entry) => entry,
+            EntrySource::Wrong(entry) => entry,
         };
         let status = entry["status"].as_str().unwrap_or_default().to_owned();
         *summary.entry(status).or_default() += 1;

@@ -138,7 +138,7 @@ pub(crate) async fn foreground_result(
     Ok(mark_reported(output, &waited_tasks))
 }
 
-/// How many characters of a question are shown.
+/// The number of characters that are shown of a question.
 const QUESTION_LIMIT: usize = 4_000;
 
 /// All tasks that the agent can see except itself, ended ones included.

@@ -1,6 +1,7 @@
-//! A lead with a tool of its own sends two agents off and is told what they
-//! found. The model is scripted, so that it runs without a key; with one,
-//! `Agents::new(Providers::own())` asks those of the providers.
+//! A lead with a custom tool spawns two agents and gets their results.
+//!
+//! The model is scripted, so the example runs without a key. With a key,
+//! `Agents::new(Providers::own())` uses the models of the providers.
 //!
 //! `cargo run --release -p offshoot --example agents`
 
@@ -8,7 +9,7 @@ use offshoot::agents::{Agents, Brief, Function, KIND, ToolContext, ToolError};
 use offshoot::models::{Call, Scripted, Turn, json};
 use offshoot::{Memory, Runtime};
 
-/// The arguments of the tool. A model is told their schema.
+/// The arguments of the tool. A model gets their schema.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Count {
@@ -24,7 +25,7 @@ async fn count(_: ToolContext, Count { word }: Count) -> Result<String, ToolErro
     Ok(text.matches(word.as_str()).count().to_string())
 }
 
-/// What a model might do.
+/// The script of a model.
 fn script(call: &Call) -> Turn {
     match (call.asked(), call.messages.len()) {
         ("How often?", 1) => Turn::call([

@@ -1,4 +1,4 @@
-//! A tour of Offshoot: what it does, shown by doing it.
+//! A tour of Offshoot in one program.
 //!
 //! `cargo run --release --example tour`
 
@@ -9,8 +9,9 @@ use offshoot::{
     BodyError, CancelledError, Context, Error, Kind, RestartPolicy, Runtime, Session, Sqlite,
 };
 
-/// Counts the words of each text, one committed step per text, so that no text
-/// is counted twice, whatever happens in between.
+/// Counts the words of each text, in one committed step per text.
+///
+/// No text is counted twice, even after a crash.
 async fn count(cx: Context, texts: Vec<String>) -> Result<usize, BodyError> {
     let mut total = 0;
     for (at, text) in texts.into_iter().enumerate() {

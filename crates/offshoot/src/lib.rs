@@ -22,7 +22,7 @@
 //! # }
 //! ```
 //!
-//! # What is where
+//! # Main types
 //! - [`Runtime`] opens on a store and recovers by itself what an earlier
 //!   process left. [`Session`] owns tasks, an inbox and a history.
 //! - [`Kind`] makes a typed function a kind of task that survives a crash:
@@ -72,7 +72,7 @@ pub use offshoot_profiles as profiles;
 pub use offshoot_sandbox as sandbox;
 #[cfg(feature = "tools")]
 pub use offshoot_tools as tools;
-// What the runtime takes and gives.
+// The types of the runtime.
 pub use offshoot_core::{
     Activity, ActivityKind, Blob, Block, BlockKind, Caller, Cancel, Canceller, CapReached,
     Capabilities, Caps, Ceiling, Change, Cursor, DeliveryMode, Event, Failure, FailureKind,

@@ -1,23 +1,28 @@
-//! The profiles that are built in.
+//! The built-in profiles.
 
 use offshoot_agent::Profile;
 use offshoot_agent::built_in_tools::listed_by;
 use offshoot_core::permissions::PermissionMode;
 
-use crate::draft::Draft;
+use crate::fields::ProfileFields;
 
-/// All of them.
-pub(crate) fn all() -> Vec<Draft> {
+/// Returns all built-in profiles.
+pub(crate) fn all() -> Vec<ProfileFields> {
     vec![lead(), explore(), work(), verify()]
 }
 
-fn draft(name: &str, description: &str, prompt: &str) -> Draft {
+fn profile(name: &str, description: &str, prompt: &str) -> ProfileFields {
     let (name, prompt) = (name.to_owned(), prompt.to_owned());
-    Draft { name, description: Some(description.to_owned()), prompt, ..Draft::default() }
+    ProfileFields {
+        name,
+        description: Some(description.to_owned()),
+        prompt,
+        ..ProfileFields::default()
+    }
 }
 
-fn lead() -> Draft {
-    draft(
+fn lead() -> ProfileFields {
+    profile(
         "lead",
         "Leads the work: plans it, sends other agents off for its parts, and answers for the whole.",
         "You lead the work. Find out first what is asked and what is there. Do small things yourself. \
@@ -28,21 +33,21 @@ fn lead() -> Draft {
     )
 }
 
-fn explore() -> Draft {
-    let mut draft = draft(
+fn explore() -> ProfileFields {
+    let mut profile = profile(
         "explore",
         "Finds things out: reads, lists and searches files, and changes nothing.",
         "You find something out and change nothing. Search before you read, and read only what you \
          need. Answer what was asked, with the files and lines that show it, and say what you could \
          not find.",
     );
-    draft.layer = Profile::offering(listed_by("explore"));
-    draft.layer.mode = PermissionMode::Plan;
-    draft
+    profile.layer = Profile::offering(listed_by("explore"));
+    profile.layer.mode = PermissionMode::Plan;
+    profile
 }
 
-fn work() -> Draft {
-    draft(
+fn work() -> ProfileFields {
+    profile(
         "work",
         "Does one piece of work: changes files, runs what is needed, and checks its own work.",
         "You do one piece of work from its beginning to its end. Look at what is there and follow how \
@@ -51,14 +56,14 @@ fn work() -> Draft {
     )
 }
 
-fn verify() -> Draft {
-    let mut draft = draft(
+fn verify() -> ProfileFields {
+    let mut profile = profile(
         "verify",
         "Checks work: reads, runs tests and commands, and edits nothing.",
         "You check what another agent has done, and repair nothing. Run what shows whether it holds, \
          and look for what they have missed. Say what you ran, what came of it, and what is wrong, \
          with the files and lines. Do not call anything right that you have not seen.",
     );
-    draft.layer = Profile::offering(listed_by("verify"));
-    draft
+    profile.layer = Profile::offering(listed_by("verify"));
+    profile
 }

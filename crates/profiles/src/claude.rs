@@ -1,6 +1,7 @@
-//! Profiles as Claude Code writes them, in `.claude/agents`. They are read as they
-//! are: fields that mean nothing here are passed over, and a tool that is not here
-//! is left out, which narrows.
+//! Profiles in the format of Claude Code, in `.claude/agents`.
+//!
+//! The files are read unchanged. Fields without a counterpart are skipped, and tools
+//! without one are left out, which narrows the permissions.
 
 use std::collections::BTreeMap;
 
@@ -9,12 +10,12 @@ use offshoot_agent::built_in_tools;
 use offshoot_core::permissions::{PermissionMode, Rule, Verdict};
 use offshoot_models::ModelName;
 
-use crate::draft::{self, Draft, texts};
-use crate::error::{Place, Wrong, quoted};
+use crate::error::{Position, Wrong, quoted};
+use crate::fields::{self, ProfileFields, texts};
 use crate::front::{self, Parts};
 use crate::yaml::{self, Field, Is, Node};
 
-/// Its tools, and what they are called here.
+/// The tools of Claude Code, with their names in Offshoot.
 const TOOLS: [(&str, &str); 14] = [
     ("Read", built_in_tools::READ.name),
     ("NotebookRead", built_in_tools::READ.name),
@@ -37,20 +38,22 @@ pub(crate) fn read(
     written: &str,
     stem: &str,
     aliases: &BTreeMap<String, ModelName>,
-) -> Result<Draft, Wrong> {
+) -> Result<ProfileFields, Wrong> {
     let parts = front::parts(written)?;
-    // Its descriptions often hold colons that YAML does not take.
+    // Descriptions often have colons that are invalid in YAML.
     let fields =
         yaml::fields(parts.front, parts.first).or_else(|wrong| loose(&parts).ok_or(wrong))?;
     let said = |name: &str| {
         let field = fields.iter().find(|field| field.name == name);
         field.map(|field| &field.value).filter(|node| node.kind() != "nothing")
     };
-    let mut draft = Draft { name: draft::name(said("name"), stem)?, ..Draft::default() };
-    draft.prompt = parts.prompt.to_owned();
-    draft.description = said("description").and_then(Node::text).map(|text| text.trim().to_owned());
+    let mut profile =
+        ProfileFields { name: fields::name(said("name"), stem)?, ..ProfileFields::default() };
+    profile.prompt = parts.prompt.to_owned();
+    profile.description =
+        said("description").and_then(Node::text).map(|text| text.trim().to_owned());
     if let Some(node) = said("model") {
-        draft.model = model(node, aliases, &mut draft.notes);
+        profile.model = model(node, aliases, &mut profile.notes);
     }
     if let Some(node) = said("tools") {
         let listed = texts(node, "tools")?;
@@ -59,25 +62,25 @@ pub(crate) fn read(
             match known(tool) {
                 Some(ours) => tools.push(ours),
                 None if *tool == "*" => {}
-                None => draft.notes.push(unknown(tool)),
+                None => profile.notes.push(unknown(tool)),
             }
         }
         if !listed.iter().any(|(tool, _)| *tool == "*") {
-            draft.layer = Profile::offering(tools);
+            profile.layer = Profile::offering(tools);
         }
     }
     if let Some(node) = said("disallowedTools") {
         for (tool, node) in texts(node, "disallowedTools")? {
-            // A part of a tool cannot be told from the rest, so all of it goes.
+            // A rule about a part of a tool denies the whole tool.
             let whole = tool.split_once('(').map_or(tool, |(tool, _)| tool.trim());
             match known(whole) {
-                Some(ours) => draft.layer = draft.layer.rule(Rule::tool(ours), Verdict::Deny),
-                // What was to be forbidden must not be guessed.
+                Some(ours) => profile.layer = profile.layer.rule(Rule::tool(ours), Verdict::Deny),
+                // A denial that cannot be read must not be guessed.
                 None if !is_tool(whole) => {
                     let why = format!("disallowedTools: {} is no name of a tool", quoted(tool));
                     return Err(Wrong::at(node.at, why));
                 }
-                None => draft.notes.push(format!(
+                None => profile.notes.push(format!(
                     "the tool {} is not forbidden: there is none like it here",
                     quoted(tool)
                 )),
@@ -85,16 +88,16 @@ pub(crate) fn read(
         }
     }
     match said("permissionMode").and_then(Node::text) {
-        Some("plan") => draft.layer.mode = PermissionMode::Plan,
+        Some("plan") => profile.layer.mode = PermissionMode::Plan,
         Some("default") | None => {}
         Some(mode) => {
             let mode = quoted(mode);
-            draft
+            profile
                 .notes
                 .push(format!("permissionMode {mode} gives nothing here: it is passed over"));
         }
     }
-    Ok(draft)
+    Ok(profile)
 }
 
 /// Whether a word can be the name of a tool, or a pattern of such names.
@@ -103,7 +106,7 @@ fn is_tool(word: &str) -> bool {
     !word.is_empty() && word.chars().all(of_name)
 }
 
-/// What one of its tools is called here.
+/// Returns the name of one of its tools in Offshoot.
 fn known(tool: &str) -> Option<&'static str> {
     TOOLS.iter().find(|(theirs, _)| *theirs == tool).map(|(_, ours)| *ours)
 }
@@ -119,7 +122,7 @@ fn unknown(tool: &str) -> String {
     }
 }
 
-/// The name of a model here. An unknown model is replaced by that of the spawning agent.
+/// Returns the model of a field. An unknown model is replaced by that of the spawning agent.
 fn model(
     node: &Node,
     aliases: &BTreeMap<String, ModelName>,
@@ -139,9 +142,11 @@ fn model(
     found
 }
 
-/// The fields of front matter that is no YAML: what begins a line with a name and a
-/// colon, and the lines below that are set in or listed. Each that is YAML by itself
-/// is read as that: what one field says must not be lost for how another is written.
+/// Reads the fields of front matter that is invalid as YAML.
+///
+/// A field is a line that begins with a name and a colon, with the indented or listed
+/// lines below it. Each field that is valid YAML by itself is read as YAML, so that an
+/// error in one field does not lose another.
 fn loose(parts: &Parts<'_>) -> Option<Vec<Field>> {
     let mut found: Vec<Loose<'_>> = Vec::new();
     for (number, line) in parts.front.lines().enumerate() {
@@ -160,7 +165,7 @@ fn loose(parts: &Parts<'_>) -> Option<Vec<Field>> {
     (!found.is_empty()).then(|| found.into_iter().map(Loose::field).collect())
 }
 
-/// A field of such front matter, as it is written.
+/// A field of such front matter, unparsed.
 struct Loose<'a> {
     name: &'a str,
     line: usize,
@@ -174,7 +179,7 @@ impl Loose<'_> {
         if let Ok([field]) = <[Field; 1]>::try_from(read) {
             return field;
         }
-        let at = Place { line, column: 1 };
+        let at = Position { line, column: 1 };
         let mut text = String::new();
         for (number, line) in lines.into_iter().enumerate() {
             let line = if number == 0 { unquoted(&line[name.len() + 1..]) } else { line.trim() };

@@ -1,31 +1,31 @@
-//! What is wrong with a profile, and where.
+//! Errors in profiles, with their positions.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use offshoot_core::text;
 
-/// A place in a file, counted from one.
+/// A position in a file, counted from one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Position {
     pub(crate) line: usize,
     pub(crate) column: usize,
 }
 
-/// What is wrong with a text.
+/// An error in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
-    pub(crate) place: Option<Place>,
+    pub(crate) place: Option<Position>,
     pub(crate) why: String,
 }
 
 impl Wrong {
-    /// Here, because of this.
-    pub(crate) fn at(place: Place, why: impl Into<String>) -> Self {
+    /// An error at a position.
+    pub(crate) fn at(place: Position, why: impl Into<String>) -> Self {
         Self { place: Some(place), why: why.into() }
     }
 
-    /// The whole of it.
+    /// An error in the text as a whole.
     pub(crate) fn all(why: impl Into<String>) -> Self {
         Self { place: None, why: why.into() }
     }
@@ -39,21 +39,21 @@ impl Wrong {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct BadProfile {
     path: PathBuf,
-    place: Option<Place>,
+    place: Option<Position>,
     why: String,
 }
 
 impl fmt::Display for BadProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", shown(&self.path))?;
-        if let Some(Place { line, column }) = self.place {
+        if let Some(Position { line, column }) = self.place {
             write!(f, ":{line}:{column}")?;
         }
         write!(f, ": {}", text::cut(&self.why, 1_000))
     }
 }
 
-/// A path as it can be shown on a line.
+/// Returns a path as text for one line.
 pub(crate) fn shown(path: &Path) -> String {
     let safe = |c: char| if text::is_unsafe(c) { text::picture(c) } else { c };
     text::cut(&path.to_string_lossy(), 1_000).chars().map(safe).collect()

@@ -11,19 +11,19 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat, readlinkat};
 use rustix::io::Errno;
 
-/// How many names in a folder are looked at.
+/// The largest number of names that are read in a directory.
 const NAMES: usize = 4_096;
 
 /// Whether links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
-    /// Wherever they lead: the folder is the person's own.
+    /// To any target: the directory belongs to the user.
     Followed,
-    /// To a file in the same folder, and nowhere else.
+    /// Only to a file in the same directory.
     Beside,
 }
 
-/// Why there is nothing to be read.
+/// An error of reading.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Unread {
     #[error("it is not there")]
@@ -57,13 +57,13 @@ pub(crate) fn folder(path: &Path) -> Result<OwnedFd, Unread> {
     Ok(openat(CWD, path, flags, Mode::empty())?)
 }
 
-/// A folder in another one, and no link to one.
+/// Opens a directory in another one. A link is refused.
 pub(crate) fn folder_in(folder: impl AsFd, name: &OsStr) -> Result<OwnedFd, Unread> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     Ok(openat(folder, name, flags, Mode::empty())?)
 }
 
-/// What there is in a folder, in the order of the names.
+/// Lists a directory, in the order of the names.
 pub(crate) fn names(folder: impl AsFd) -> Result<Vec<OsString>, Unread> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
@@ -80,7 +80,7 @@ pub(crate) fn names(folder: impl AsFd) -> Result<Vec<OsString>, Unread> {
     Ok(names)
 }
 
-/// The bytes of a file in a folder.
+/// Reads a file in a directory.
 pub(crate) fn read(
     folder: impl AsFd,
     name: &OsStr,
@@ -113,7 +113,7 @@ pub(crate) fn read(
     Ok(bytes)
 }
 
-/// The file in the same folder that a link names.
+/// Returns the file in the same directory that a link names.
 fn beside(folder: impl AsFd, name: &OsStr) -> Result<OsString, Unread> {
     let target = readlinkat(folder, name, Vec::new())?;
     let target = OsStr::from_bytes(target.as_bytes());
@@ -124,7 +124,7 @@ fn beside(folder: impl AsFd, name: &OsStr) -> Result<OsString, Unread> {
     }
 }
 
-/// What a link says, if it is one.
+/// Returns the target of a link, or `None` for another file.
 pub(crate) fn link(folder: impl AsFd, name: &OsStr) -> Option<Vec<u8>> {
     Some(readlinkat(folder, name, Vec::new()).ok()?.into_bytes())
 }

@@ -1,28 +1,28 @@
-//! A file as its front matter and what follows it.
+//! The split of a file into front matter and body.
 
-use crate::error::{Place, Wrong};
+use crate::error::{Position, Wrong};
 
-/// How a file of front matter begins and how that ends.
+/// The line before and after front matter.
 const FENCE: &str = "---";
 
-/// A file, told apart.
+/// The parts of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Parts<'a> {
-    /// What stands between the fences.
+    /// The text between the fences.
     pub(crate) front: &'a str,
-    /// The line of the file in which that begins.
+    /// The line of the file in which that text begins.
     pub(crate) first: usize,
-    /// What follows.
+    /// The text after the front matter.
     pub(crate) prompt: &'a str,
 }
 
-/// The text of a file, with line ends of one kind and without a byte order mark.
+/// Decodes a file, with uniform line ends and without a byte order mark.
 pub(crate) fn text(bytes: &[u8]) -> Result<String, Wrong> {
     let place = |at: usize| {
         let before = &bytes[..at];
         let begins = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Place { line, column: String::from_utf8_lossy(&before[begins..]).chars().count() + 1 }
+        Position { line, column: String::from_utf8_lossy(&before[begins..]).chars().count() + 1 }
     };
     if let Some(at) = bytes.iter().position(|byte| *byte == 0) {
         return Err(Wrong::at(place(at), "there is a zero byte: this is no text"));
@@ -32,9 +32,9 @@ pub(crate) fn text(bytes: &[u8]) -> Result<String, Wrong> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n"))
 }
 
-/// Tells front matter from what follows it.
+/// Splits a text into front matter and body.
 pub(crate) fn parts(text: &str) -> Result<Parts<'_>, Wrong> {
-    let begin = Place { line: 1, column: 1 };
+    let begin = Position { line: 1, column: 1 };
     let mut lines = text.split_inclusive('\n');
     let is_fence = |line: &str| line.trim_end() == FENCE;
     let Some(opening) = lines.next().filter(|line| is_fence(line)) else {
@@ -82,7 +82,7 @@ mod tests {
         let wrong = text(b"---\nn\xc3\xa4m\xff").unwrap_err();
         assert_eq!(
             (wrong.place.unwrap(), &*wrong.why),
-            (Place { line: 2, column: 4 }, "this is not UTF-8")
+            (Position { line: 2, column: 4 }, "this is not UTF-8")
         );
         assert!(text(b"ELF\0\x01").unwrap_err().why.contains("zero byte"));
     }

@@ -1,4 +1,4 @@
-//! All the profiles that were found, and what comes of one that refers to others.
+//! All profiles that were found, and the resolution of references between them.
 //!
 //! A profile of an untrusted project may only narrow permissions. It has no model and no approver of
 //! its own. If it has the name of a trusted profile, the layers of the trusted one apply as well.
@@ -10,15 +10,15 @@ use offshoot_agent::{Isolation, Profile, ProfileOrigin, ProfileTrust};
 use offshoot_core::Name;
 use offshoot_models::ModelName;
 
-use crate::draft::Draft;
 use crate::error::{BadProfile, Wrong, shown};
+use crate::fields::ProfileFields;
 use crate::project::{Found, Hand};
 use crate::{claude, front};
 
-/// How many profiles may extend one another in a row.
+/// The longest chain of profiles that extend one another.
 const CHAIN: usize = 16;
 
-/// Where a profile stands among others, the first first.
+/// The source of a profile, in the order of the lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
     Project,
@@ -30,25 +30,27 @@ pub(crate) enum Rank {
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) key: String,
-    pub(crate) draft: Draft,
+    pub(crate) fields: ProfileFields,
     pub(crate) rank: Rank,
     pub(crate) origin: ProfileOrigin,
     pub(crate) standing: ProfileTrust,
 }
 
-/// A file that could not be read as one.
+/// A file that is not a valid profile.
 #[derive(Debug)]
 pub(crate) struct Broken {
     key: String,
-    /// How many profiles come before it.
+    /// The number of profiles before it.
     after: usize,
     rank: Rank,
     standing: ProfileTrust,
     pub(crate) error: BadProfile,
 }
 
-/// Who looks for a profile. The person's own profiles extend nothing that a project
-/// brings, and what is trusted nothing that is not.
+/// The profile that refers to another one.
+///
+/// A profile of the user extends none of a project, and a trusted one none that is
+/// untrusted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seeker {
     rank: Rank,
@@ -56,8 +58,7 @@ pub(crate) struct Seeker {
 }
 
 impl Seeker {
-    pub(crate) const ANYBODY: Self =
-        Self { rank: Rank::Project, standing: ProfileTrust::Untrusted };
+    pub(crate) const ANY: Self = Self { rank: Rank::Project, standing: ProfileTrust::Untrusted };
 
     fn sees(self, rank: Rank, standing: ProfileTrust) -> bool {
         rank >= self.rank
@@ -65,18 +66,18 @@ impl Seeker {
     }
 }
 
-/// All that was found, the nearest first.
+/// All profiles that were found, the nearest first.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
     pub(crate) entries: Vec<Entry>,
     pub(crate) broken: Vec<Broken>,
     pub(crate) remarks: Vec<String>,
-    /// Where the folder begins that is read now.
+    /// The index of the first entry of the directory that is being read.
     begins: usize,
 }
 
 impl Gathered {
-    /// Begins with another folder.
+    /// Begins another directory.
     pub(crate) fn begin(&mut self) {
         self.begins = self.entries.len();
     }
@@ -96,23 +97,23 @@ impl Gathered {
             }),
         };
         let here = &self.entries[self.begins..];
-        let read = read.and_then(|draft| {
-            let key = Name::key_of(&draft.name);
+        let read = read.and_then(|fields| {
+            let key = Name::key_of(&fields.name);
             let twin = here.iter().find(|entry| entry.key == key).map(|entry| &entry.origin);
             match twin {
-                // The same agent for two programs, side by side.
+                // The same agent, written for both programs.
                 Some(ProfileOrigin::Project(twin))
                     if found.hand == Hand::Claude && twin.parent() != found.path.parent() =>
                 {
                     Ok(None)
                 }
                 Some(ProfileOrigin::Project(twin) | ProfileOrigin::User(twin)) => {
-                    let (name, twin) = (&draft.name, shown(twin));
+                    let (name, twin) = (&fields.name, shown(twin));
                     Err(Wrong::all(format!(
                         "it is called {name:?}, and so is {twin}, which counts"
                     )))
                 }
-                _ => Ok(Some(Entry { key, draft, rank, origin, standing })),
+                _ => Ok(Some(Entry { key, fields, rank, origin, standing })),
             }
         });
         match read {
@@ -125,7 +126,7 @@ impl Gathered {
         }
     }
 
-    /// The profile of this name, with all that it refers to.
+    /// Resolves the profile of a name, with all profiles that it refers to.
     pub(crate) fn resolve(
         &self,
         key: &str,
@@ -160,18 +161,18 @@ impl Gathered {
         }
     }
 
-    /// A profile with what it extends.
+    /// Builds a profile with the one that it extends.
     pub(crate) fn finish(&self, entry: &Entry, path: &mut Vec<String>) -> Result<Profile, Stuck> {
         let from = (entry.origin.clone(), entry.standing);
-        let Some(extends) = &entry.draft.extends else {
-            return Ok(entry.draft.profile(None, from));
+        let Some(extends) = &entry.fields.extends else {
+            return Ok(entry.fields.profile(None, from));
         };
         let file = match &entry.origin {
             ProfileOrigin::Project(file) | ProfileOrigin::User(file) => file.as_path(),
             ProfileOrigin::BuiltIn => Path::new(""),
         };
         let wrong = |why: String| Stuck::There(Wrong::all(why).of_file(file));
-        path.push(entry.draft.name.clone());
+        path.push(entry.fields.name.clone());
         let key = Name::key_of(extends);
         if let Some(begins) = path.iter().position(|name| Name::key_of(name) == key) {
             let round: Vec<_> =
@@ -186,7 +187,7 @@ impl Gathered {
         match self.resolve(&key, seeker, path) {
             Ok(Some(base)) => {
                 path.pop();
-                Ok(entry.draft.profile(Some(&base), from))
+                Ok(entry.fields.profile(Some(&base), from))
             }
             Ok(None) => Err(wrong(format!("it extends {extends:?}, and there is no such profile"))),
             Err(Stuck::Here(error)) => {
@@ -197,12 +198,12 @@ impl Gathered {
     }
 }
 
-/// Why a profile cannot be told from its file and those that it refers to.
+/// An error of resolving a profile.
 #[derive(Debug)]
 pub(crate) enum Stuck {
     /// Its own file is broken.
     Here(BadProfile),
-    /// Something that it refers to is wrong, and this tells it all.
+    /// A profile that it refers to is broken; the error has the whole chain.
     There(BadProfile),
 }
 

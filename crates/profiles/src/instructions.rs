@@ -1,4 +1,4 @@
-//! What a project says to all agents that work in it: AGENTS.md and CLAUDE.md.
+//! The instructions of a project for all agents that work in it: AGENTS.md and CLAUDE.md.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,36 +11,38 @@ use crate::files::{self, Links, Unread};
 use crate::front;
 use crate::project::Project;
 
-/// The files, the first of two that say the same.
+/// The names of the files. Of two with the same text the first one is used.
 const FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 
-/// How much of them is told in all, in bytes.
+/// The largest total size that an agent gets, in bytes.
 const TOLD: usize = 32 << 10;
 
-/// How large one may be, in bytes.
+/// The largest size of one file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// What a project says to all agents that work in it. It is what the project says
-/// and not the person, so it widens nothing, trusted or not.
+/// The instructions of a project for all agents that work in it.
+///
+/// They come from the project and not from the user, so they never widen permissions,
+/// even in a trusted project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Instructions {
-    /// What its files say, the nearest last.
+    /// The texts of its files, the nearest last.
     pub files: Vec<Instruction>,
-    /// What could not be read, in words for a person.
+    /// The errors of reading, in words for the user.
     pub notes: Vec<String>,
 }
 
-/// What one file says.
+/// The text of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instruction {
     /// The file.
     pub file: PathBuf,
-    /// What it says, as far as there is room for it.
+    /// The text, cut to the room there is.
     pub text: String,
 }
 
 impl Instructions {
-    /// What is said to agents that work in this folder.
+    /// Reads the instructions for agents that work in a directory.
     pub fn of(folder: &Path) -> Self {
         let mut all = Self::default();
         let project = match Project::of(folder) {
@@ -51,7 +53,7 @@ impl Instructions {
             }
         };
         let mut left = TOLD;
-        // What is nearest is what matters most, if there is not room for all.
+        // The nearest files have precedence where the room is limited.
         for folder in project.folders() {
             let mut here: Vec<Instruction> = Vec::new();
             for name in FILES {
@@ -74,7 +76,7 @@ impl Instructions {
         all
     }
 
-    /// A brief whose agent is told of it.
+    /// Adds the instructions to a brief.
     #[must_use]
     pub fn applied_to(&self, brief: Brief) -> Brief {
         self.files.iter().fold(brief, |brief, one| brief.project(&one.file, &one.text))

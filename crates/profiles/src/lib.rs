@@ -1,16 +1,17 @@
-//! Profiles of agents as files.
+//! Agent profiles in files.
 //!
-//! A profile is Markdown: what an agent shall do, after front matter that says
-//! what it may do. [`Profiles`] finds those of a project (`.offshoot/agents/*.md`,
-//! and `.claude/agents/*.md` as Claude Code writes them), of the person, and what is
-//! built in. [`Instructions`] are what a project says to all agents.
+//! A profile is a Markdown file: front matter with permissions and settings, then the
+//! instructions of the agent. [`Profiles`] finds the profiles of a project
+//! (`.offshoot/agents/*.md`, and `.claude/agents/*.md` in the format of Claude Code), of
+//! the user, and the built-in ones. [`Instructions`] are the texts of a project for all
+//! agents.
 //!
 //! ```md
 //! ---
-//! name: reviewer               # that of the file if it does not say
-//! description: Reviews changes # for the agent that chooses
-//! extends: explore             # says what is not said here, and narrows as well
-//! model: openai/gpt-5          # that of the spawning agent if it is absent
+//! name: reviewer               # default: the name of the file
+//! description: Reviews changes # read by the agent that chooses
+//! extends: explore             # its fields are defaults, and its rules apply too
+//! model: openai/gpt-5          # default: the model of the spawning agent
 //! tools: read, search, run_command
 //! mode: ask                    # plan, ask, auto
 //! allow: run_command(git diff)
@@ -21,20 +22,20 @@
 //! isolation: worktree          # none, worktree
 //! agents: [explore]            # the profiles that it may spawn
 //! config: {type: object, properties: {branch: {type: string}}}
-//! dialect: claude_code         # how tools are called to it
+//! dialect: claude_code         # the tool set of the agent
 //! ---
 //! You review changes.
 //! ```
 //!
-//! What a project folder brings only narrows until a person trusts that folder,
-//! which [`Trust`] keeps. Until then its profiles have no model of their own and
-//! ask whom their owner asks, and one that is called as another, which is built in
-//! or the person's, only narrows that one.
+//! The profiles of a project directory can only narrow permissions until the user trusts
+//! the directory; [`Trust`] keeps the list. Until then a profile has neither a model nor
+//! an approver of its own. A profile with the name of a built-in one, or of one of the
+//! user, narrows that one.
 
 mod built_in;
 mod claude;
-mod draft;
 mod error;
+mod fields;
 mod files;
 mod front;
 mod gathered;
@@ -50,4 +51,4 @@ pub use error::BadProfile;
 pub use instructions::{Instruction, Instructions};
 pub use profiles::Profiles;
 pub use project::Project;
-pub use trust::{Holds, Trust, TrustError, Trusted};
+pub use trust::{Trust, TrustError, TrustState, Trusted};

@@ -1,4 +1,4 @@
-//! Profiles as they are written for Offshoot: every field is known, or refused.
+//! Profiles in the format of Offshoot, which refuses unknown fields.
 
 use offshoot_agent::built_in_tools::{self, ActionClass};
 use offshoot_agent::{Isolation, Profile};
@@ -7,12 +7,12 @@ use offshoot_core::permissions::{Approver, PermissionMode, Rule, Verdict};
 use offshoot_dialects::Dialect;
 use offshoot_models::ModelName;
 
-use crate::draft::{self, Draft, text, texts, word};
 use crate::error::{Wrong, quoted};
+use crate::fields::{self, ProfileFields, text, texts, word};
 use crate::front;
 use crate::yaml::{self, Field, Node};
 
-/// The fields that there are.
+/// The known fields.
 const FIELDS: [&str; 15] = [
     "name",
     "description",
@@ -31,26 +31,26 @@ const FIELDS: [&str; 15] = [
     "dialect",
 ];
 
-/// How many unknown fields are named.
+/// The largest number of unknown fields that an error names.
 const NAMED: usize = 8;
 
 /// The modes.
 const MODES: [(&str, PermissionMode); 3] =
     [("plan", PermissionMode::Plan), ("ask", PermissionMode::Ask), ("auto", PermissionMode::Auto)];
 
-/// Who can be asked.
+/// The approvers.
 const ASKS: [(&str, Approver); 3] =
     [("owner", Approver::Owner), ("person", Approver::Person), ("nobody", Approver::None)];
 
-/// Where agents can work.
+/// The kinds of isolation.
 const ISOLATIONS: [(&str, Isolation); 2] =
     [("none", Isolation::None), ("worktree", Isolation::Worktree)];
 
-/// How long a description or a budget may be, in characters.
+/// The longest description or budget, in characters.
 const LINE: usize = 2_000;
 
-/// The profile in a file that is called so.
-pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
+/// Reads the profile in a file of this name.
+pub(crate) fn read(written: &str, stem: &str) -> Result<ProfileFields, Wrong> {
     let parts = front::parts(written)?;
     let fields = yaml::fields(parts.front, parts.first)?;
     let said =
@@ -71,18 +71,19 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
         let (names, known) = (names.join(", ") + &more, FIELDS.join(", "));
         return Err(Wrong::at(*at, format!("there is no field {names}; the fields are {known}")));
     }
-    let mut draft = Draft { name: draft::name(said("name"), stem)?, ..Draft::default() };
-    draft.prompt = parts.prompt.to_owned();
-    draft.description = said("description").map(|node| line(node, "description")).transpose()?;
-    draft.extends = said("extends").map(|node| reference(node, "extends")).transpose()?;
-    draft.model = said("model").map(model).transpose()?.flatten();
+    let mut profile =
+        ProfileFields { name: fields::name(said("name"), stem)?, ..ProfileFields::default() };
+    profile.prompt = parts.prompt.to_owned();
+    profile.description = said("description").map(|node| line(node, "description")).transpose()?;
+    profile.extends = said("extends").map(|node| reference(node, "extends")).transpose()?;
+    profile.model = said("model").map(model).transpose()?.flatten();
     if let Some(node) = said("tools") {
         let tools: Result<Vec<_>, _> =
             texts(node, "tools")?.into_iter().map(|(tool, node)| named(tool, node)).collect();
-        draft.layer = Profile::offering(tools?.into_iter().map(|rule| rule.tool));
+        profile.layer = Profile::offering(tools?.into_iter().map(|rule| rule.tool));
     }
     if let Some(node) = said("mode") {
-        draft.layer.mode = word(node, "mode", &MODES)?;
+        profile.layer.mode = word(node, "mode", &MODES)?;
     }
     for (field, verdict) in
         [("allow", Verdict::Allow), ("ask", Verdict::Ask), ("deny", Verdict::Deny)]
@@ -90,24 +91,25 @@ pub(crate) fn read(written: &str, stem: &str) -> Result<Draft, Wrong> {
         for (rule, node) in
             said(field).map(|node| texts(node, field)).transpose()?.unwrap_or_default()
         {
-            draft.layer = draft.layer.rule(about(rule, node)?, verdict);
+            profile.layer = profile.layer.rule(about(rule, node)?, verdict);
         }
     }
-    draft.asks = said("asks").map(|node| word(node, "asks", &ASKS)).transpose()?;
+    profile.asks = said("asks").map(|node| word(node, "asks", &ASKS)).transpose()?;
     if let Some(node) = said("budget") {
         let written = line(node, "budget")?;
-        draft.budget =
+        profile.budget =
             written.parse().map_err(|error| Wrong::at(node.at, format!("budget: {error}")))?;
     }
-    draft.isolation =
+    profile.isolation =
         said("isolation").map(|node| word(node, "isolation", &ISOLATIONS)).transpose()?;
-    draft.dialect = said("dialect").map(|node| word(node, "dialect", &Dialect::ALL)).transpose()?;
-    draft.config = said("config").map(draft::schema).transpose()?;
+    profile.dialect =
+        said("dialect").map(|node| word(node, "dialect", &Dialect::ALL)).transpose()?;
+    profile.config = said("config").map(fields::schema).transpose()?;
     if let Some(node) = said("agents") {
-        let all = texts(node, "agents")?.into_iter().map(|(name, node)| profile(name, node));
-        draft.agents = Some(all.collect::<Result<_, _>>()?);
+        let all = texts(node, "agents")?.into_iter().map(|(name, node)| profile_name(name, node));
+        profile.agents = Some(all.collect::<Result<_, _>>()?);
     }
-    Ok(draft)
+    Ok(profile)
 }
 
 /// Whether a tool is built in and runs no commands: a rule about it names no command.
@@ -115,7 +117,7 @@ fn runs_no_commands(tool: &str) -> bool {
     built_in_tools::find(tool).is_some_and(|tool| tool.class != ActionClass::Run)
 }
 
-/// A rule that is about something.
+/// Parses a rule, which must be able to match.
 fn about(rule: &str, node: &Node) -> Result<Rule, Wrong> {
     let rule = rule.parse::<Rule>().map_err(|error| Wrong::at(node.at, error.to_string()))?;
     if rule.command.is_some() && runs_no_commands(&rule.tool) {
@@ -129,7 +131,7 @@ fn about(rule: &str, node: &Node) -> Result<Rule, Wrong> {
     Ok(rule)
 }
 
-/// A tool, without what it is called for.
+/// Parses the name of a tool, without a command.
 fn named(tool: &str, node: &Node) -> Result<Rule, Wrong> {
     match tool.parse::<Rule>() {
         Ok(rule) if rule.command.is_none() && &*rule.tool != "*" => Ok(rule),
@@ -143,7 +145,7 @@ fn named(tool: &str, node: &Node) -> Result<Rule, Wrong> {
     }
 }
 
-/// A model. None for that of the spawning agent.
+/// Parses a model. Returns `None` for that of the spawning agent.
 pub(crate) fn model(node: &Node) -> Result<Option<ModelName>, Wrong> {
     match text(node, "model")? {
         "inherit" => Ok(None),
@@ -165,10 +167,10 @@ fn line(node: &Node, field: &str) -> Result<String, Wrong> {
 }
 
 fn reference(node: &Node, field: &str) -> Result<String, Wrong> {
-    profile(text(node, field)?, node)
+    profile_name(text(node, field)?, node)
 }
 
-fn profile(name: &str, node: &Node) -> Result<String, Wrong> {
+fn profile_name(name: &str, node: &Node) -> Result<String, Wrong> {
     match Name::new(name) {
         Ok(name) => Ok(name.as_str().to_owned()),
         Err(error) => {

@@ -1,5 +1,4 @@
-//! Finding profiles: those of the project before those of the person, and these
-//! before what is built in.
+//! The lookup of profiles: the project's first, then the user's, then the built-in ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,10 +14,10 @@ use crate::project::{Brings, Brought, Project, own};
 use crate::trust::Trust;
 use crate::user_dirs::user_dir;
 
-/// How many profiles are named where one is missing.
+/// The largest number of profiles that the error for a missing one names.
 const NAMED: usize = 40;
 
-/// The profiles that there are.
+/// The source of all profiles.
 ///
 /// ```
 /// use offshoot_agent::ProfileSource;
@@ -36,44 +35,44 @@ pub struct Profiles {
 }
 
 impl Profiles {
-    /// What is built in, and what projects bring. No project is trusted.
+    /// Uses the built-in profiles and those of projects. No project is trusted.
     pub fn built_in() -> Self {
         Self::default()
     }
 
-    /// Those of the person who runs this process as well, in
-    /// `$XDG_CONFIG_HOME/offshoot/agents`, and the folders that this person trusts.
+    /// Also uses the profiles of the user of this process, in
+    /// `$XDG_CONFIG_HOME/offshoot/agents`, and the directories that this user trusts.
     pub fn own() -> Self {
         Self { user: Self::own_folder(), trust: Trust::own(), aliases: BTreeMap::new() }
     }
 
-    /// Where the profiles of the person who runs this process are.
+    /// Returns the directory of the profiles of the user of this process.
     pub fn own_folder() -> Option<PathBuf> {
         Some(user_dir("XDG_CONFIG_HOME", ".config")?.join("offshoot/agents"))
     }
 
-    /// With the person's profiles in this folder.
+    /// Sets the directory of the user's profiles.
     #[must_use]
     pub fn user(mut self, folder: impl Into<PathBuf>) -> Self {
         self.user = Some(folder.into());
         self
     }
 
-    /// With the folders that are trusted on this list.
+    /// Sets the list of trusted directories.
     #[must_use]
     pub fn trust(mut self, trust: Trust) -> Self {
         self.trust = Some(trust);
         self
     }
 
-    /// With a model that Claude Code calls so, such as `sonnet`.
+    /// Sets the model for a name that Claude Code uses, such as `sonnet`.
     #[must_use]
     pub fn alias(mut self, theirs: &str, model: ModelName) -> Self {
         self.aliases.insert(theirs.to_owned(), model);
         self
     }
 
-    /// All that can be found from this folder.
+    /// Collects all profiles that apply in a directory.
     fn gather(&self, folder: Option<&Path>) -> Gathered {
         let mut all = Gathered::default();
         if let Some(folder) = folder {
@@ -84,12 +83,12 @@ impl Profiles {
             all.take(found, (Rank::User, origin, ProfileTrust::Trusted), &self.aliases);
         }
         all.begin();
-        for draft in built_in::all() {
+        for fields in built_in::all() {
             let (rank, origin, standing) =
                 (Rank::BuiltIn, ProfileOrigin::BuiltIn, ProfileTrust::Trusted);
             all.entries.push(Entry {
-                key: Name::key_of(&draft.name),
-                draft,
+                key: Name::key_of(&fields.name),
+                fields,
                 rank,
                 origin,
                 standing,
@@ -127,11 +126,11 @@ impl ProfileSource for Profiles {
     fn find(&self, name: &str, folder: Option<&Path>) -> Result<Arc<Profile>, ProfileUnavailable> {
         let all = self.gather(folder);
         let key = Name::key_of(name);
-        match all.resolve(&key, Seeker::ANYBODY, &mut Vec::new()) {
+        match all.resolve(&key, Seeker::ANY, &mut Vec::new()) {
             Ok(Some(profile)) => Ok(Arc::new(profile)),
             Ok(None) => {
                 let mut known: Vec<_> =
-                    all.entries.iter().map(|entry| &*entry.draft.name).collect();
+                    all.entries.iter().map(|entry| &*entry.fields.name).collect();
                 known.sort_unstable();
                 known.dedup();
                 let more = known.len().saturating_sub(NAMED);
@@ -156,7 +155,7 @@ impl ProfileSource for Profiles {
         broken.extend(refers.map(|stuck| stuck.told().to_string()));
         let mut found = Vec::new();
         for key in keys {
-            match all.resolve(key, Seeker::ANYBODY, &mut Vec::new()) {
+            match all.resolve(key, Seeker::ANY, &mut Vec::new()) {
                 Ok(profile) => found.extend(profile.map(Arc::new)),
                 Err(stuck) => broken.push(stuck.told().to_string()),
             }

@@ -1,9 +1,7 @@
-//! A project: the folder in which agents work and those above it, up to the root of
-//! its repository.
+//! A project: the working directory and its ancestors, up to the root of the repository.
 //!
-//! What a folder brings is read once. What is trusted is a digest of the very bytes
-//! that are read, so nothing can change between the question whether it is trusted
-//! and its use.
+//! The files of a directory are read once. Trust is in a digest of the bytes that were
+//! read, so no file can change between the check and its use.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,34 +15,36 @@ use sha2::{Digest as _, Sha256};
 
 use crate::files::{self, Links, Unread};
 
-/// How many folders are looked at, from the one in which agents work upwards.
+/// The largest number of directories, from the working directory upwards.
 const FOLDERS: usize = 32;
 
-/// How many profiles a folder may have.
+/// The largest number of profiles in a directory.
 const PROFILES: usize = 256;
 
-/// How large a profile may be, in bytes.
+/// The largest profile, in bytes.
 const PROFILE: u64 = 64 << 10;
 
-/// How large the files that a folder brings may be together, in bytes.
+/// The largest total size of the files of a directory, in bytes.
 const ALL: u64 = 8 << 20;
 
-/// How many files and folders it may bring, and how deep.
+/// The largest number of files and directories, and their deepest nesting.
 const ENTRIES: usize = 1_000;
 const DEEP: usize = 8;
 
-/// The longest `.git` that is a file.
+/// The largest `.git` file, in bytes.
 const LINK: u64 = 4 << 10;
 
-/// The folders of a project.
+/// The directories of a project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     folders: Vec<PathBuf>,
 }
 
 impl Project {
-    /// The project of which this folder is a part. Outside a repository it is the
-    /// folder alone. It ends below a directory that all users share, such as `/tmp`.
+    /// Finds the project of a directory.
+    ///
+    /// Outside a repository the project is the directory alone. A project ends below a
+    /// directory that all users share, such as `/tmp`.
     pub fn of(folder: &Path) -> std::io::Result<Self> {
         let folder = folder.canonicalize()?;
         let above: Vec<_> = project_ancestors(&folder).take(FOLDERS).collect();
@@ -55,19 +55,20 @@ impl Project {
         Ok(Self { folders })
     }
 
-    /// Its folders, the nearest first.
+    /// Returns the directories, the nearest first.
     pub fn folders(&self) -> &[PathBuf] {
         &self.folders
     }
 
-    /// The outermost of them.
+    /// Returns the outermost directory.
     pub fn root(&self) -> &Path {
         self.folders.last().map_or(Path::new("/"), PathBuf::as_path)
     }
 }
 
-/// Whether a directory is the root of a repository, as git decides it: its `.git` is
-/// a directory with a head, or a file that leads to one.
+/// Whether a directory is the root of a repository.
+///
+/// As for git, its `.git` is a directory with a head, or a file that leads to one.
 fn is_repository(folder: &Path) -> bool {
     if folder.join(".git/HEAD").symlink_metadata().is_ok() {
         return true;
@@ -77,7 +78,7 @@ fn is_repository(folder: &Path) -> bool {
     file.is_ok_and(|bytes| bytes.starts_with(b"gitdir:"))
 }
 
-/// A digest of all that a folder brings.
+/// A digest of the profile files of a directory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Digest([u8; 32]);
 
@@ -93,14 +94,14 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// For whom a profile is written.
+/// The format of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Hand {
     Own,
     Claude,
 }
 
-/// A file in which a profile is looked for.
+/// A file that should be a profile.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) path: PathBuf,
@@ -109,7 +110,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// What it is called, without its ending.
+    /// Returns its name without the ending.
     pub(crate) fn stem(&self) -> String {
         self.path.file_stem().unwrap_or_default().to_string_lossy().into_owned()
     }
@@ -121,22 +122,21 @@ pub(crate) enum Brings {
     Something,
 }
 
-/// What a folder brings.
+/// The profile files of a directory.
 #[derive(Debug)]
 pub(crate) struct Brought {
     pub(crate) found: Vec<Found>,
     pub(crate) brings: Brings,
-    /// Of all of it, or why there is none.
+    /// The digest of all files, or the reason for having none.
     pub(crate) digest: Result<Digest, String>,
 }
 
-/// Where profiles are in a folder, and how much of that place belongs to what it
-/// brings.
+/// The paths of profiles in a directory. The whole tree of each is part of the digest.
 const PLACES: [(Hand, &str, &[&str]); 2] =
     [(Hand::Own, ".offshoot", &["agents"]), (Hand::Claude, ".claude/agents", &[])];
 
 impl Brought {
-    /// What this folder brings.
+    /// Reads the profile files of a directory.
     pub(crate) fn read(folder: &Path) -> Self {
         let mut all = Walk::default();
         let mut found = Vec::new();
@@ -179,7 +179,7 @@ impl Brought {
     }
 }
 
-/// The profiles in a folder of the person's own.
+/// Reads the profiles in a directory of the user.
 pub(crate) fn own(folder: &Path) -> Vec<Found> {
     match files::folder(folder) {
         Ok(opened) => listed(&opened, folder, Hand::Own, Links::Followed),
@@ -216,7 +216,7 @@ fn listed(folder: &OwnedFd, path: &Path, hand: Hand, links: Links) -> Vec<Found>
     found
 }
 
-/// All that a folder brings, on its way into a digest.
+/// The computation of a digest.
 #[derive(Debug, Default)]
 struct Walk {
     digest: Sha256,
@@ -279,7 +279,7 @@ impl Walk {
         Ok(())
     }
 
-    /// One part, told apart from what stands around it.
+    /// Adds one part, prefixed with its length.
     fn part(&mut self, kind: &[u8], what: &[u8]) {
         self.bytes += what.len() as u64;
         for part in [kind, what] {

@@ -1,4 +1,4 @@
-//! Which folders a person trusts, and with what in them.
+//! The directories that the user trusts, each with a digest of its content.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -13,46 +13,48 @@ use serde::{Deserialize, Serialize};
 use crate::files::{self, Links, Unread};
 use crate::project::{Brings, Brought, Project};
 
-/// How large the list may be, in bytes.
+/// The largest size of the list, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The list of folders that a person trusts. A folder is trusted with what it
-/// brought when that was said: once that changes, it is not.
+/// The list of directories that the user trusts.
 ///
-/// Reading takes no lock: the list is replaced as a whole. No agent may write it,
-/// so it belongs where no agent works.
+/// A directory is trusted with the content it has at that time. Once the content changes,
+/// the trust ends.
+///
+/// Reading takes no lock, because the list is replaced as a whole. The list belongs where
+/// no agent can write.
 #[derive(Clone, Debug)]
 pub struct Trust {
     file: PathBuf,
 }
 
-/// A folder that a person trusts.
+/// A directory that the user trusts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trusted {
-    /// The folder.
+    /// The directory.
     pub folder: PathBuf,
-    /// Whether it still brings what it did then.
-    pub holds: Holds,
+    /// Whether its content is still the trusted one.
+    pub state: TrustState,
 }
 
-/// Whether a folder still brings what it was trusted with.
+/// Whether the content of a directory is the trusted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holds {
-    /// It does.
-    Yes,
-    /// It brings something else now, and is not trusted with that.
-    No,
+pub enum TrustState {
+    /// The content is the trusted one.
+    Current,
+    /// The content has changed, so the directory is no longer trusted.
+    Changed,
 }
 
-/// Why the list cannot be read or changed.
+/// An error of reading or changing the list.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// The list is there and cannot be read.
+    /// The list exists and cannot be read.
     #[error("the list of trusted folders, {}, cannot be read: {why}", file.display())]
     Unread {
         /// The list.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
     /// The list cannot be written.
@@ -60,25 +62,25 @@ pub enum TrustError {
     Unwritten {
         /// The list.
         file: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         error: io::Error,
     },
-    /// The folder cannot be looked at.
+    /// The directory cannot be read.
     #[error("{} cannot be looked at", folder.display())]
     NoFolder {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
-        /// Why.
+        /// The reason.
         #[source]
         error: io::Error,
     },
-    /// What the folder brings cannot be trusted as it is.
+    /// The content of the directory cannot be trusted.
     #[error("{} cannot be trusted: {why}", folder.display())]
     NotTrustworthy {
-        /// The folder.
+        /// The directory.
         folder: PathBuf,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -87,46 +89,48 @@ pub enum TrustError {
 #[serde(deny_unknown_fields)]
 struct List {
     version: u32,
-    /// What each folder was trusted with.
+    /// The digest of the trusted content of each directory.
     folders: BTreeMap<PathBuf, String>,
 }
 
-/// The version of the list that is written.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 impl Trust {
-    /// The list in this file, which need not be there yet.
+    /// Uses the list in a file, which may not exist yet.
     pub fn at(file: impl Into<PathBuf>) -> Self {
         Self { file: file.into() }
     }
 
-    /// The list of the person who runs this process, if it is known where that is:
-    /// `$XDG_STATE_HOME/offshoot/trust.json`, or that below `~/.local/state`.
+    /// Returns the list of the user of this process, if its path is known:
+    /// `$XDG_STATE_HOME/offshoot/trust.json`, or the same below `~/.local/state`.
     pub fn own() -> Option<Self> {
         Self::own_file().map(Self::at)
     }
 
-    /// Where that list is.
+    /// Returns the path of that list.
     pub fn own_file() -> Option<PathBuf> {
         let state = crate::user_dirs::user_dir("XDG_STATE_HOME", ".local/state")?;
         Some(state.join("offshoot/trust.json"))
     }
 
-    /// The folders that were trusted, in the order of their paths.
+    /// Returns the listed directories, in the order of their paths.
     pub fn list(&self) -> Result<Vec<Trusted>, TrustError> {
         let all = self.read()?.folders.into_iter().map(|(folder, digest)| {
             let brought = Brought::read(&folder);
-            let holds = match is_that(&brought, &digest) {
-                true => Holds::Yes,
-                false => Holds::No,
+            let state = match is_that(&brought, &digest) {
+                true => TrustState::Current,
+                false => TrustState::Changed,
             };
-            Trusted { folder, holds }
+            Trusted { folder, state }
         });
         Ok(all.collect())
     }
 
-    /// Trusts all folders of the project of which this one is a part, with what
-    /// they bring now. Returns those that bring something.
+    /// Trusts all directories of the project that `folder` belongs to, with their present
+    /// content.
+    ///
+    /// Returns the directories that have profiles.
     pub fn add(&self, folder: &Path) -> Result<Vec<PathBuf>, TrustError> {
         let project = self.project(folder)?;
         let mut trusted = Vec::new();
@@ -152,9 +156,9 @@ impl Trust {
         Ok(trusted.into_iter().map(|(folder, _)| folder).collect())
     }
 
-    /// Trusts no folder of that project any more. Returns those that were trusted.
+    /// Ends the trust in all directories of that project. Returns those that were trusted.
     pub fn remove(&self, folder: &Path) -> Result<Vec<PathBuf>, TrustError> {
-        // What is gone can be taken from the list all the same.
+        // A directory that no longer exists can still be removed from the list.
         let folders = match self.project(folder) {
             Ok(project) => project.folders().to_vec(),
             Err(_) => vec![folder.to_owned()],
@@ -167,7 +171,7 @@ impl Trust {
         Ok(removed)
     }
 
-    /// Whether a folder is trusted with what it brings.
+    /// Whether a directory is trusted with its present content.
     pub(crate) fn covers(&self, folder: &Path, brought: &Brought) -> Result<bool, TrustError> {
         let list = self.read()?;
         let trusts =
@@ -200,7 +204,7 @@ impl Trust {
         }
     }
 
-    /// Changes the list, one process after another.
+    /// Changes the list under a lock.
     fn change(&self, change: impl FnOnce(&mut List)) -> Result<(), TrustError> {
         let unwritten = |error| TrustError::Unwritten { file: self.file.clone(), error };
         let (parent, name) = self.parts();
@@ -220,7 +224,7 @@ impl Trust {
         let write = || {
             let written = serde_json::to_vec_pretty(&list).map_err(io::Error::other)?;
             let new = self.beside(name, "new");
-            // A process that died in the middle may have left it.
+            // A process that died during a change may have left it.
             fs::remove_file(&new).or_else(|error| match error.kind() {
                 io::ErrorKind::NotFound => Ok(()),
                 _ => Err(error),
@@ -254,8 +258,9 @@ fn is_that(brought: &Brought, digest: &str) -> bool {
     brought.digest.as_ref().is_ok_and(|now| now.to_string() == digest)
 }
 
-/// The main worktree of the repository of which this folder is another worktree.
-/// The folder says so itself, which is why it must bring the very same.
+/// Returns the main worktree of the repository that a directory is a worktree of.
+///
+/// The directory itself claims this, so its content must equal that of the main worktree.
 fn main_of(folder: &Path) -> Option<PathBuf> {
     let opened = files::folder(folder).ok()?;
     let bytes = files::read(opened, OsStr::new(".git"), 4_096, Links::Beside).ok()?;

@@ -1,31 +1,32 @@
-//! YAML as far as front matter needs it: texts, lists and mappings, each with its
-//! place. What could make a small file large, such as aliases, is refused.
+//! The subset of YAML that front matter needs: texts, lists and mappings with positions.
+//!
+//! Constructs that can make a small file large, such as aliases, are refused.
 
 use offshoot_core::text;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Map, Number, Value};
 
-use crate::error::{Place, Wrong, quoted};
+use crate::error::{Position, Wrong, quoted};
 
-/// How deep lists and mappings may stand in each other.
+/// The deepest nesting of lists and mappings.
 const DEEP: usize = 32;
 
-/// How many values there may be.
+/// The largest number of values.
 const MOST: usize = 10_000;
 
-/// A value, and where it stands.
+/// A value with its position.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
-    pub(crate) at: Place,
+    pub(crate) at: Position,
     pub(crate) is: Is,
 }
 
-/// What a value is.
+/// The content of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Is {
-    /// A text that may stand for something else, such as a number.
+    /// An unquoted text, which may denote another value such as a number.
     Plain(String),
-    /// A text that was written as one.
+    /// A quoted text.
     Text(String),
     List(Vec<Node>),
     Map(Vec<Field>),
@@ -35,18 +36,18 @@ pub(crate) enum Is {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) name: String,
-    pub(crate) at: Place,
+    pub(crate) at: Position,
     pub(crate) value: Node,
 }
 
 /// A list or mapping that is not closed yet.
 #[derive(Debug)]
 enum Open {
-    List(Place, Vec<Node>),
-    Map(Place, Vec<Field>, Option<(String, Place)>),
+    List(Position, Vec<Node>),
+    Map(Position, Vec<Field>, Option<(String, Position)>),
 }
 
-/// The fields of a text of which the first line is this one of its file.
+/// Parses fields. The first line of the text is line `first` of its file.
 pub(crate) fn fields(written: &str, first: usize) -> Result<Vec<Field>, Wrong> {
     match read(written, first)? {
         None => Ok(Vec::new()),
@@ -60,7 +61,8 @@ pub(crate) fn fields(written: &str, first: usize) -> Result<Vec<Field>, Wrong> {
 }
 
 fn read(written: &str, first: usize) -> Result<Option<Node>, Wrong> {
-    let place = |line: usize, column: usize| Place { line: line + first - 1, column: column + 1 };
+    let place =
+        |line: usize, column: usize| Position { line: line + first - 1, column: column + 1 };
     let at = |span: Span| place(span.start.line(), span.start.col());
     let mut root = None;
     let mut open: Vec<Open> = Vec::new();
@@ -155,7 +157,7 @@ impl Open {
 }
 
 impl Node {
-    /// What it is, in words.
+    /// Describes the value in words.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.is {
             Is::Plain(text) if is_null(text) => "nothing",
@@ -165,7 +167,7 @@ impl Node {
         }
     }
 
-    /// The text that it is; none if it is nothing or no text.
+    /// Returns the text, or `None` for an empty value or one that is not text.
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.is {
             Is::Plain(text) if is_null(text) => None,
@@ -174,7 +176,7 @@ impl Node {
         }
     }
 
-    /// The same as JSON.
+    /// Converts the value to JSON.
     pub(crate) fn to_json(&self) -> Value {
         match &self.is {
             Is::Text(text) => Value::from(text.as_str()),
@@ -192,7 +194,7 @@ fn is_null(text: &str) -> bool {
     matches!(text, "" | "~" | "null" | "Null" | "NULL")
 }
 
-/// What a text that was not written as one stands for.
+/// Returns the value that an unquoted text denotes.
 fn plain(text: &str) -> Value {
     if is_null(text) {
         return Value::Null;
@@ -228,7 +230,7 @@ mod tests {
     #[test]
     fn values_are_what_yaml_says_they_are() {
         let written = "a: 1\nb: -2.5\nc: true\nd: ~\ne: \"1\"\nf: [x, 'y']\ng:\n  - h: |\n      two\n      lines\ni: 1.2.3\nj: -\n";
-        // A dash alone is an entry of a list, so the last line is no YAML.
+        // A dash alone is an entry of a list, so the last line is invalid.
         assert!(read(written, 1).is_err());
         let written = written.trim_end_matches("j: -\n");
         let wanted = json!({"a": 1, "b": -2.5, "c": true, "d": null, "e": "1", "f": ["x", "y"],

@@ -1,4 +1,4 @@
-//! What a program may do.
+//! The permissions of a program.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -9,15 +9,16 @@ use crate::limits::ResourceLimits;
 /// The exit code of a shell for a program that exists and was not executed.
 pub(crate) const NOT_EXECUTED: i32 = 126;
 
-/// Which folders a program may write to, and what is hidden from it. All else
-/// it may read and execute.
+/// The writable directories of a program, and the paths hidden from it.
+///
+/// The program may read and execute all other files.
 ///
 /// ```
 /// use offshoot_sandbox::{Confinement, ConfinementError};
 ///
-/// // A folder to work in may lie in a hidden one.
+/// // A working directory may be below a hidden directory.
 /// Confinement::new(["/data/worktrees/one"], ["/data"])?;
-/// // The other way round nothing would be hidden.
+/// // A hidden path below a writable directory would stay visible.
 /// let refused = Confinement::new(["/home/me"], ["/home/me/.keys"]);
 /// assert!(matches!(refused, Err(ConfinementError::Uncovered { .. })));
 /// # Ok::<_, ConfinementError>(())
@@ -33,47 +34,47 @@ pub struct Confinement {
     limits: ResourceLimits,
 }
 
-/// Why a confinement cannot be one.
+/// An error in a confinement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfinementError {
     /// A path is not absolute.
     #[error("the path {0:?} is not absolute: say where it is from the root on")]
     Relative(PathBuf),
-    /// A path goes up again.
+    /// A path contains `..`.
     #[error("the path {0:?} holds `..`: say where it is without")]
     Upwards(PathBuf),
-    /// A path is not UTF-8, and records are.
+    /// A path is not UTF-8, which records require.
     #[error("the path {0:?} is not UTF-8: rename it")]
     NotUtf8(PathBuf),
-    /// A path holds a byte that the system takes for its end.
+    /// A path contains a NUL byte.
     #[error("the path {0:?} holds a zero byte, which no path can")]
     Nul(PathBuf),
-    /// What is hidden would be given away.
+    /// A hidden path is below a writable directory.
     #[error(
         "the folder {writable:?} cannot be written to while {hidden:?} is hidden: what lies in a \
          writable folder cannot be hidden"
     )]
     Uncovered {
-        /// The folder.
+        /// The writable directory.
         writable: PathBuf,
-        /// What is to be hidden in it.
+        /// The hidden path below it.
         hidden: PathBuf,
     },
-    /// The folder is the system's.
+    /// The writable directory belongs to the system.
     #[error("the folder {0:?} cannot be written to by a confined program: it is the system's own")]
     System(PathBuf),
-    /// Nothing would be left to execute.
+    /// Every program is below the hidden path, so none could be executed.
     #[error("{0:?} cannot be hidden: no program could be executed without it")]
     Needed(PathBuf),
 }
 
-/// Where writing changes the system and not a file.
+/// Directories in which a write changes the system, not a file.
 const SYSTEM: [&str; 3] = ["/dev", "/proc", "/sys"];
 
 impl Confinement {
-    /// May write to these folders, given by their real paths, and sees nothing
-    /// of what is hidden. What is hidden need not exist: it is hidden once it
-    /// does.
+    /// Allows writes to these directories, given by their real paths, and hides paths.
+    ///
+    /// A hidden path may not exist yet; it is hidden once it does.
     pub fn new<W: Into<PathBuf>, H: Into<PathBuf>>(
         writable: impl IntoIterator<Item = W>,
         hidden: impl IntoIterator<Item = H>,
@@ -92,28 +93,28 @@ impl Confinement {
         self
     }
 
-    /// The resource limits of the program.
+    /// Returns the resource limits of the program.
     pub fn limits(&self) -> &ResourceLimits {
         &self.limits
     }
 
-    /// The folders that may be written to.
+    /// Returns the writable directories.
     pub fn writable(&self) -> &[PathBuf] {
         &self.writable
     }
 
-    /// What is not seen.
+    /// Returns the hidden paths.
     pub fn hidden(&self) -> &[PathBuf] {
         &self.hidden
     }
 
-    /// The same with what is hidden by its real paths.
+    /// Returns the confinement with the real paths of hidden paths.
     #[cfg(target_os = "linux")]
     pub(crate) fn resolved(&self, hidden: Vec<PathBuf>) -> Self {
         Self { hidden, ..self.clone() }
     }
 
-    /// Says what is wrong with a confinement that came from elsewhere.
+    /// Checks a confinement from another process.
     pub fn check(&self) -> Result<(), ConfinementError> {
         for path in self.writable.iter().chain(&self.hidden) {
             check_path(path)?;
@@ -131,7 +132,7 @@ impl Confinement {
         self.check_covered(&self.hidden)
     }
 
-    /// Whether these would be hidden, in spite of what is writable.
+    /// Checks that no hidden path is below a writable directory.
     pub(crate) fn check_covered(&self, hidden: &[PathBuf]) -> Result<(), ConfinementError> {
         for writable in &self.writable {
             if let Some(hidden) = hidden.iter().find(|path| path.starts_with(writable)) {

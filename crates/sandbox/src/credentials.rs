@@ -1,4 +1,4 @@
-//! Which environment variables hold a credential, judged by their names and values.
+//! The check whether an environment variable holds a credential, by its name and value.
 
 use std::ffi::OsStr;
 
@@ -34,30 +34,30 @@ const WORDS: &str = "
 /// `URI` and has a word that contains one of these or ends in `DB`.
 const DATABASES: [&str; 7] = ["SQL", "MONGO", "REDIS", "POSTGRES", "JDBC", "AMQP", "RABBITMQ"];
 
-/// And a name that begins with one of these: sessions of password managers, and
-/// what Bundler keeps by host.
+/// And a name that begins with one of these: sessions of password managers, and the
+/// credentials of Bundler by host.
 const BEGINNINGS: [&str; 3] = ["OP_SESSION", "BW_SESSION", "BUNDLE_RUBYGEMS__"];
 
-/// Names that follow no rule. Some lead to an agent that signs, or to a file of
-/// tickets.
+/// Names that match no rule. Some lead to an agent that signs, or to a file of tickets.
 const KNOWN: &str = "
     PAT SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO KRB5CCNAME DOCKER_AUTH_CONFIG
     NPM_CONFIG__AUTH FASTLANE_SESSION BROKER_URL CELERY_BROKER_URL ELASTICSEARCH_URL SMTP_URL
     CLOUDINARY_URL
 ";
 
-/// Names that follow a rule and hold no credential.
+/// Names that match a rule and hold no credential.
 const HARMLESS: &str = "PWD OLDPWD LESSKEY SSH_ASKPASS GIT_ASKPASS SUDO_ASKPASS";
 
 /// Endings of English words that end like a credential.
 const OTHER_WORDS: [&str; 4] = ["BYPASS", "COMPASS", "MONKEY", "HOTKEY"];
 
-/// How the names begin by which git takes settings from its environment, in pairs that
-/// are numbered. What they hold shows in their values.
+/// Prefixes of the numbered variables with settings of git. Their values are checked
+/// instead of their names.
 const GIT_SETTINGS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 
-/// Whether a variable of this name is taken for a credential, so that a confined
-/// program does not get it. Upper and lower case are the same.
+/// Whether a variable of this name counts as a credential.
+///
+/// A confined program does not get such a variable. Case is ignored.
 ///
 /// ```
 /// use offshoot_sandbox::is_credential;
@@ -66,7 +66,7 @@ const GIT_SETTINGS: [&str; 2] = ["GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
 /// assert!(!is_credential("PATH") && !is_credential("KEYBOARD"));
 /// ```
 pub fn is_credential(name: impl AsRef<OsStr>) -> bool {
-    // A byte that is no text cannot be part of a rule, and the rest still can.
+    // Invalid bytes match no rule, but the rest of the name can.
     let name = name.as_ref().to_string_lossy().to_uppercase();
     let listed = |list: &str| list.split_ascii_whitespace().any(|listed| listed == name);
     if listed(HARMLESS)
@@ -84,7 +84,7 @@ pub fn is_credential(name: impl AsRef<OsStr>) -> bool {
         || listed(KNOWN)
 }
 
-/// Whether a name says how to connect to a database.
+/// Whether a name is that of a database address.
 fn is_connection(name: &str) -> bool {
     let of_database =
         |word: &str| word.ends_with("DB") || DATABASES.iter().any(|part| word.contains(part));
@@ -93,12 +93,12 @@ fn is_connection(name: &str) -> bool {
     is_string || (is_address && words(name).any(of_database))
 }
 
-/// The words of a name.
+/// Returns the words of a name.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     name.split(|letter: char| !letter.is_alphanumeric())
 }
 
-/// Whether the value of a variable holds an address with a password in it, as
+/// Whether a value contains an address with a password, as in
 /// `https://user:password@host`.
 ///
 /// ```
@@ -116,13 +116,13 @@ pub fn holds_password(value: impl AsRef<OsStr>) -> bool {
     })
 }
 
-/// Whether what follows `://` begins with a user and a password.
+/// Whether the text after `://` begins with a user and a password.
 fn is_with_password(rest: &str) -> bool {
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if let Some((user, _)) = host.rsplit_once('@') {
         return user.contains(':');
     }
-    // A password may hold such a letter itself. A port does not.
+    // A password may contain this character. A port cannot.
     let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     let behind = host.split_once(':').map(|(_, behind)| behind);
     rest.contains('@') && !host.starts_with('[') && behind.is_some_and(|behind| !is_port(behind))

@@ -1,11 +1,10 @@
-//! The process that confines itself and becomes the program.
+//! The helper process, which confines itself and becomes the program.
 //!
-//! It must not do anything for the program before: the variables that the
-//! program is to have could make the loader bring in other code. So they have
-//! other names until the program begins.
+//! The variables of the program must not affect the helper: the loader could load other
+//! code because of them. They have other names until the program starts.
 //!
-//! The same process enters a cgroup first if it is to. A program that is not to
-//! be confined can be started through it for this alone.
+//! The helper can also enter a cgroup first. An unconfined program can be started through
+//! it for that purpose alone.
 
 use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
@@ -20,34 +19,34 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::confinement::{Confinement, NOT_EXECUTED};
 
-/// The first argument by which a program knows that it is asked to confine.
+/// The first argument of a helper that confines itself.
 const ASKED: &str = "__offshoot-confined";
 
-/// The same for one that is to be in namespaces of its own.
+/// The first argument of a helper that also makes namespaces.
 const ASKED_APART: &str = "__offshoot-isolated";
 
-/// The same for one that is in them already.
+/// The first argument of a helper that is already in namespaces.
 const ASKED_WITHIN: &str = "__offshoot-within";
 
-/// The first argument of one that tries whether it could be.
+/// The first argument of a helper that tries to make namespaces.
 const ATTEMPT: &str = "__offshoot-namespaces";
 
-/// The first argument by which a program knows that it is asked to enter a cgroup.
+/// The first argument of a helper that only enters a cgroup.
 const CGROUP: &str = "__offshoot-cgroup";
 
 /// The file of a cgroup that moves processes into it.
 const PROCESSES: &str = "cgroup.procs";
 
-/// Put before the name of a variable that only the program is to have.
+/// The prefix of the name of a variable for the program alone.
 const PASSED_ON: &[u8] = b"offshoot-confined:";
 
-/// Whether this process looks for the argument when it starts.
+/// Whether `main` of this process has called [`enter_if_asked`].
 static LOOKS: AtomicBool = AtomicBool::new(false);
 
-/// Whether programs can be put in namespaces here, once a helper has tried.
+/// The result of trying to make namespaces.
 static NAMESPACES: OnceLock<Result<(), NoNamespaces>> = OnceLock::new();
 
-/// The program that confines: one whose `main` begins with [`enter_if_asked`].
+/// The executable that confines: its `main` begins with [`enter_if_asked`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helper {
     program: PathBuf,
@@ -62,15 +61,16 @@ enum Namespaces {
     Never,
 }
 
-/// Why programs are confined without namespaces.
+/// The reason for confining without namespaces.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NoNamespaces(String);
 
 impl Helper {
-    /// The program of this process, even if its file has been replaced since.
-    /// There is none unless this process began with [`enter_if_asked`]: any
-    /// other program would only do again what it always does.
+    /// Returns the executable of this process, even if its file has been replaced since.
+    ///
+    /// There is none unless `main` began with [`enter_if_asked`]: any other program would
+    /// ignore the argument and run as usual.
     pub fn own() -> Option<Self> {
         let program = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
@@ -80,7 +80,7 @@ impl Helper {
         LOOKS.load(Ordering::Relaxed).then(|| Self::at(program))
     }
 
-    /// Another program, by its absolute path.
+    /// Uses another executable, by its absolute path.
     pub fn at(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), namespaces: Namespaces::WherePossible, cgroup: None }
     }
@@ -92,10 +92,10 @@ impl Helper {
         self
     }
 
-    /// Whether programs are put in namespaces of their own.
+    /// Returns whether programs run in namespaces of their own.
     ///
-    /// The first call has a helper process try it, and blocks meanwhile. The
-    /// answer holds as long as this process lives.
+    /// The first call starts a helper process that tries it, and blocks meanwhile. The
+    /// result is kept for the life of this process.
     pub fn namespaces(&self) -> Result<(), NoNamespaces> {
         if self.namespaces == Namespaces::Never {
             return Err(NoNamespaces("they are turned off".to_owned()));
@@ -105,7 +105,7 @@ impl Helper {
         }
         let mut attempt = Command::new(&self.program);
         attempt.arg(ATTEMPT).env_clear().current_dir("/").stdin(Stdio::null());
-        // What cannot be started now may be later.
+        // A helper that cannot start now may start later.
         let ended = attempt.output().map_err(|error| NoNamespaces(error.to_string()))?;
         let told = String::from_utf8_lossy(&ended.stderr);
         let result = match ended.status.success() {
@@ -115,28 +115,30 @@ impl Helper {
         NAMESPACES.get_or_init(|| result).clone()
     }
 
-    /// Has the helper enter a cgroup, given by its directory, before it does
-    /// anything else. A program is executed even if the helper cannot enter.
+    /// Makes the helper enter a cgroup first, given by its directory.
+    ///
+    /// The program is executed even if the helper cannot enter.
     #[must_use]
     pub fn in_cgroup(mut self, directory: impl Into<PathBuf>) -> Self {
         self.cgroup = Some(directory.into());
         self
     }
 
-    /// A command that executes a program, given by its absolute path, without
-    /// confining it. `name` is what the program is told as its own name. Variables
-    /// are to be named as [`passed_on`] says, on a cleared environment.
+    /// Returns a command that executes a program without confining it.
     ///
-    /// If the program cannot be executed, the command exits with 126 and says why
-    /// in a line on its standard error.
+    /// The program is given by its absolute path; `name` is its argument zero. The caller
+    /// clears the environment and adds variables under the names of [`passed_on`].
+    ///
+    /// If the program cannot be executed, the command exits with 126 and writes the reason
+    /// to its standard error in one line.
     pub fn command_as(&self, program: &Path, name: &OsStr) -> Command {
         let mut command = self.command();
         command.arg(program).arg(name);
         command
     }
 
-    /// A command that enters the cgroup and exits: with 0, or with 126 and the
-    /// reason in a line on its standard error.
+    /// Returns a command that enters the cgroup and exits: with 0, or with 126 and the
+    /// reason in one line on its standard error.
     pub fn trial(&self) -> Command {
         self.command()
     }
@@ -147,27 +149,27 @@ impl Helper {
         command
     }
 
-    /// Where the program is.
+    /// Returns the path of the helper executable.
     pub fn program(&self) -> &Path {
         &self.program
     }
 }
 
 impl Confinement {
-    /// A command that executes the program, given by its absolute path, so
-    /// confined. Its arguments are to be added as usual. So are variables; those
-    /// that come from whom the confinement is to hold have to be named as
-    /// [`passed_on`] says, on a cleared environment.
+    /// Returns a command that executes a program, given by its absolute path, confined.
     ///
-    /// What cannot be confined exits with 126 and says why in a line on its
-    /// standard error.
+    /// The caller adds arguments as usual. It clears the environment and adds untrusted
+    /// variables under the names of [`passed_on`].
+    ///
+    /// If the program cannot be confined, the command exits with 126 and writes the reason
+    /// to its standard error in one line.
     pub fn command(&self, helper: &Helper, program: impl AsRef<Path>) -> Command {
         self.command_as(helper, program.as_ref(), program.as_ref().as_os_str())
     }
 
-    /// The same for a program that is told another name for itself.
+    /// The same, with another argument zero for the program.
     pub fn command_as(&self, helper: &Helper, program: &Path, name: &OsStr) -> Command {
-        // Text and lists of it can always be written; if not, nothing is executed.
+        // Serializing text cannot fail. If it did, no program would be executed.
         let json = serde_json::to_string(self).unwrap_or_default();
         let asked = match helper.namespaces() {
             Ok(()) => ASKED_APART,
@@ -182,15 +184,17 @@ impl Confinement {
     }
 }
 
-/// The name under which a variable is given to a confined command, so that it
-/// means nothing to the helper and has its own name for the program.
+/// Returns the name under which a variable is passed to a confined command.
+///
+/// The helper ignores a variable of that name, and the program gets its original name.
 pub fn passed_on(name: &OsStr) -> OsString {
     OsString::from_vec([PASSED_ON, name.as_bytes()].concat())
 }
 
-/// Enters a cgroup, confines this process and becomes the program, as far as that
-/// is what it was started for. To be called before anything else in `main`, while
-/// there is no other thread.
+/// Acts as the helper if this process was started as one.
+///
+/// It then enters a cgroup, confines this process and becomes the program. Call it first in
+/// `main`, while there is no other thread.
 pub fn enter_if_asked() {
     LOOKS.store(true, Ordering::Relaxed);
     let mut args = std::env::args_os().skip(1).peekable();
@@ -219,7 +223,7 @@ fn complain(why: &str) -> ! {
     std::process::exit(NOT_EXECUTED);
 }
 
-/// The file of a cgroup that takes processes, opened while its path leads there.
+/// The open file of a cgroup that takes processes.
 struct CgroupFile(File);
 
 impl CgroupFile {
@@ -240,7 +244,7 @@ enum Stage {
     Within,
 }
 
-/// What a helper was asked for.
+/// The request to a helper.
 struct ConfineRequest {
     confinement: Confinement,
     program: OsString,
@@ -268,7 +272,7 @@ impl ConfineRequest {
     }
 }
 
-/// How it is told that a program was not executed.
+/// Reports that a program was not executed.
 fn refusal(result: Result<Infallible, String>) -> String {
     match result {
         Ok(never) => match never {},
@@ -299,7 +303,7 @@ fn become_unconfined(
     Err(format!("{program:?} was not executed: {}", exec(&program, &name, args)))
 }
 
-/// Becomes the program, with the variables that it is to have. Returns why it did not.
+/// Becomes the program, with its variables. Returns only the error.
 ///
 /// `Command::exec` would have a shell read a file that the system refuses to execute.
 fn exec(program: &OsStr, name: &OsStr, args: impl Iterator<Item = OsString>) -> io::Error {
@@ -316,8 +320,8 @@ fn exec(program: &OsStr, name: &OsStr, args: impl Iterator<Item = OsString>) -> 
             (Ok(program), Ok(words), Ok(variables)) => (program, words, variables),
             (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => return error,
         };
-    // It fails, but first sets signals back that this process ignores and the program
-    // does not.
+    // The call fails, but first it resets signals that this process ignores and the
+    // program must not.
     let _ = Command::new("/").exec();
     let Err(error) = nix::unistd::execve(&program, &words, &variables);
     error.into()
@@ -344,16 +348,16 @@ fn lead_program(
     let cgroup = cgroup.map(CgroupFile::open);
     let (init, found) =
         isolate(&request.confinement).map_err(|error| request.not_confined(&error))?;
-    // A program is executed even if this fails.
+    // The program is executed even if this fails.
     cgroup.map(|cgroup| cgroup?.enter()).transpose().ok();
     let json = serde_json::to_string(&found).map_err(|error| request.not_confined(&error))?;
-    // What this names is the child's own program, which is this one.
+    // For the child this path names its own executable, which is this one.
     let mut command = Command::new("/proc/self/exe");
     command.arg(ASKED_WITHIN).arg(json).arg(&request.program).arg(&request.name).args(args);
     Err(request.not_executed(&lead(command, init)))
 }
 
-/// Tries whether a program could be put in namespaces. Returns why not.
+/// Tries to make namespaces. Returns the error, if there is one.
 fn attempt() -> String {
     match attempt_namespaces() {
         Ok(()) => std::process::exit(0),
@@ -361,7 +365,7 @@ fn attempt() -> String {
     }
 }
 
-/// What a variable is called that was passed on.
+/// Returns the original name of a variable that was passed on.
 fn own_name(passed: &OsStr) -> Option<&OsStr> {
     passed.as_bytes().strip_prefix(PASSED_ON).map(OsStr::from_bytes)
 }
@@ -378,7 +382,7 @@ use elsewhere::{
     run_init,
 };
 
-/// What no other system can do.
+/// Other systems have no confinement.
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use std::convert::Infallible;

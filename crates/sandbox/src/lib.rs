@@ -1,56 +1,54 @@
-//! Confines a program: it writes only where it may, does not see what is hidden
-//! from it, and reaches no process outside.
+//! Sandboxes a program: it writes only to allowed directories, sees no hidden paths, and
+//! reaches no process outside.
 //!
-//! A [`Confinement`] says what a program may do. Since a process can only give
-//! up rights of its own, a [`Helper`] process confines itself and then becomes
-//! the program: it is this very program, asked by its first argument, which
-//! [`enter_if_asked`] at the start of `main` looks for. What cannot be confined
-//! is not executed. [`probe`] says beforehand whether this system can.
-//! [`remove_tree`] removes the folders that programs have filled.
+//! A [`Confinement`] describes the permissions of a program. A process can only give up
+//! its own rights, so a [`Helper`] process confines itself and then becomes the program.
+//! The helper is the same executable with a special first argument, which
+//! [`enter_if_asked`] handles at the start of `main`. A program that cannot be confined is
+//! not executed. [`probe`] returns beforehand whether this system supports it.
+//! [`remove_tree`] removes the directories that programs have filled.
 //!
-//! # What holds for a confined program, and all it starts
+//! # Guarantees for a confined program and all its processes
 //! - It creates, changes, renames and removes files only below its writable
-//!   folders, whatever links lead there.
-//! - It opens no hidden file and lists no hidden folder, nor the folders on the
-//!   way to one. All else it may read and execute, but for devices.
+//!   directories. No link leads outside.
+//! - It opens no hidden file and lists no hidden directory, nor a parent of one. It may
+//!   read and execute all other files except devices.
 //! - It neither signals nor inspects a process outside, connects to no local
 //!   socket of one, and inherits no open file but its three standard streams.
 //! - It changes neither the limits, the priority, the processors, the scheduler
-//!   nor the I/O class of another process. It sets its own by the number zero.
+//!   nor the I/O class of another process. It sets its own with the process id zero.
 //! - It uses no shared memory, queue or semaphore of System V and no message
 //!   queue of POSIX.
 //! - It sets no extended attribute, access list or flag of any file, and makes no
 //!   Btrfs subvolume.
-//! - It keeps the limit by which its task's processes are known.
+//! - It keeps the limit that marks the processes of its task.
 //! - It has [`ResourceLimits`] on processes, memory and open files.
-//! - As root it has no more than root's say over files, users and low ports.
+//! - As root it keeps only the capabilities for files, users and low ports.
 //!
-//! # What namespaces add
-//! Where the system lets a user make them ([`Helper::namespaces`]), a program is in
-//! namespaces of users (root is not), mounts, IPC and processes as well:
+//! # Guarantees with namespaces
+//! Where the system permits them ([`Helper::namespaces`]), a program also runs in
+//! namespaces of users (except for root), mounts, IPC and processes:
 //!
-//! - Every mount but its writable folders is read-only, so that the mode, the owner
-//!   and the times of a file outside stay.
-//! - What is hidden, and is there when the program starts, is covered: its names,
-//!   sizes, links, attributes and changes are not seen.
-//! - Other processes have no number in its `/proc`.
-//! - It is held to its number of processes, and no other program's count.
-//! - It ends, with all it started, when the process that was started for it dies.
-//!   That one passes signals on to it and ends as it does.
+//! - Every mount except its writable directories is read-only, so the mode, the owner
+//!   and the times of a file outside stay unchanged.
+//! - A hidden path that exists when the program starts is covered: its names, sizes,
+//!   links, attributes and changes are invisible.
+//! - Its `/proc` shows no other processes.
+//! - Its limit on processes counts its own processes alone.
+//! - It ends, with all its processes, when its leader process dies. The leader passes
+//!   signals on to it and ends as it does.
 //!
-//! # What does not hold
-//! - Without namespaces: the mode, the owner and the times of a file outside, as far
-//!   as this user may change them. Only the bits that lend a user's or a group's
-//!   rights are refused.
-//! - What a file outside is called, how large it is, where a link leads, which
-//!   extended attributes it has, and when it changes (inotify), to a program that
-//!   knows or guesses its path. Without namespaces this holds for hidden ones, too;
-//!   with them only for those made later.
-//! - Without namespaces: the names and arguments of other processes, in `/proc`.
-//! - The limit on processes, as root: Linux does not enforce it there.
-//! - A file that has a second name below a writable folder already, and a
-//!   hidden folder that is mounted a second time elsewhere.
-//! - The network, and with it whatever listens on this machine.
+//! # Limits
+//! - Without namespaces a program can change the mode, the owner and the times of a file
+//!   outside, as far as this user may. Only the setuid and setgid bits are refused.
+//! - A program that knows or guesses a path outside can find out its name, its size, the
+//!   target of a link, its extended attributes and its changes (inotify). Without
+//!   namespaces this includes hidden paths; with them only hidden paths created later.
+//! - Without namespaces `/proc` shows the names and arguments of other processes.
+//! - Linux does not enforce the limit on processes for root.
+//! - A file with a second hard link below a writable directory stays writable, and a
+//!   hidden directory that is mounted a second time stays visible there.
+//! - The network is not restricted, nor are services that listen on this machine.
 
 mod confinement;
 mod credentials;

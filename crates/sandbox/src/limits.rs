@@ -10,7 +10,7 @@ const PROCESSES: u64 = 4_096;
 /// Open files of one process.
 const OPEN_FILES: u64 = 65_536;
 
-/// How much a confined program, and each process that it starts, may use.
+/// The resource limits of a confined program and of each of its processes.
 ///
 /// A limit that is not set has a default. Core dumps are always off, and the
 /// kernel ends confined programs first when memory runs out.

@@ -1,5 +1,6 @@
-//! Confining on Linux: Landlock for files and signals, seccomp for what has no
-//! path. Namespaces come on top of these where the system has them.
+//! Confinement on Linux: Landlock for files and signals, seccomp for other system calls.
+//!
+//! Namespaces are added where the system supports them.
 
 mod calls;
 mod descriptors;
@@ -21,7 +22,7 @@ pub(crate) use init::{INIT, Init, run as run_init};
 pub(crate) use leader::{HELD_BACK, lead};
 pub(crate) use namespaces::attempt as attempt_namespaces;
 
-/// Why this process could not be confined.
+/// The error of confining this process.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConfineError {
     #[error(transparent)]
@@ -50,35 +51,38 @@ pub(crate) enum ConfineError {
     Namespaces { step: String, source: io::Error },
 }
 
-/// Confines this process, which has one thread, and all that it starts. An
-/// error leaves it half confined.
+/// Confines this process, which has one thread, and its later children.
+///
+/// After an error the process is partly confined.
 pub(crate) fn confine(confinement: &Confinement) -> Result<(), ConfineError> {
     close_inherited()?;
     let hidden = prepare(confinement)?;
     restrict(confinement, hidden)
 }
 
-/// Closes the open files that this process was given and did not ask for.
+/// Closes the open files that this process has inherited.
 pub(crate) fn close_inherited() -> Result<(), ConfineError> {
     descriptors::close_inherited().map_err(ConfineError::Descriptors)
 }
 
-/// Makes namespaces, in which this process starts its children from now on. One
-/// of these has to confine itself as [`confine_within`] does, by what is returned.
+/// Makes namespaces for the later children of this process.
+///
+/// A child has to confine itself with [`confine_within`] and the returned value.
 pub(crate) fn isolate(confinement: &Confinement) -> Result<(Init, Confinement), ConfineError> {
     let hidden = prepare(confinement)?;
     let init = namespaces::enter(confinement, &hidden)?;
     Ok((init, confinement.resolved(hidden)))
 }
 
-/// Confines a process in namespaces that were made for it, and all that it starts.
+/// Confines a process in its namespaces, and its later children.
 pub(crate) fn confine_within(confinement: &Confinement) -> Result<(), ConfineError> {
     leader::take_signals().map_err(ConfineError::Rights)?;
     restrict(confinement, files::hidden(confinement)?)
 }
 
-/// Checks what is asked for and does what needs `/proc` as it is. Returns where
-/// what is hidden really is.
+/// Checks the request and does the work that needs the original `/proc`.
+///
+/// Returns the real paths of hidden paths.
 fn prepare(confinement: &Confinement) -> Result<Vec<PathBuf>, ConfineError> {
     confinement.check()?;
     if let Support::No(lack) = probe() {
@@ -89,7 +93,7 @@ fn prepare(confinement: &Confinement) -> Result<Vec<PathBuf>, ConfineError> {
 }
 
 fn restrict(confinement: &Confinement, hidden: Vec<PathBuf>) -> Result<(), ConfineError> {
-    // While everything can still be looked at.
+    // All paths are still readable here.
     let files = files::rules(confinement, hidden)?;
     rights::give_up().map_err(ConfineError::Rights)?;
     files::restrict(files)?;

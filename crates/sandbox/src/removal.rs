@@ -15,22 +15,20 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-/// How often one directory is read if something is always added to it.
+/// The largest number of reads of a directory to which entries are always added.
 const PASSES: usize = 16;
 
-/// How many directories that were moved up are remembered by name. The others are found
+/// The largest number of remembered directories that were moved up. The others are found
 /// when the top is read again.
 const REMEMBERED: usize = 1024;
 
-/// How many directories deep those are entered that cannot be moved up.
+/// The largest depth of directories that cannot be moved up.
 const DEEPEST: usize = 32;
 
-/// Removes a directory with all that is in it, however deep it is, also what may not be
-/// written to.
+/// Removes a directory tree of any depth, including read-only parts.
 ///
-/// No link is followed; a path that is a link loses the link. What is mounted somewhere
-/// below stays as it is, and is an error. After an error a part of the tree is left, and
-/// directories may be elsewhere in it.
+/// No link is followed; if the path is a link, the link is removed. A mount below stays and
+/// is an error. After an error a part of the tree is left, possibly with moved directories.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     if std::fs::symlink_metadata(path)?.is_symlink() {
         return std::fs::remove_file(path);
@@ -40,20 +38,20 @@ pub fn remove_tree(path: &Path) -> io::Result<()> {
     Ok(unlinkat(CWD, path, AtFlags::REMOVEDIR)?)
 }
 
-/// What has become of a name.
+/// The result of removing a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Entry {
     Gone,
-    /// It is a directory with something in it.
+    /// It is a directory that is not empty.
     Full,
 }
 
-/// The removal of all that is in one directory.
+/// The removal of the content of one directory.
 struct Removal<'a> {
     top: BorrowedFd<'a>,
-    /// How many directories were moved up into it: their names are numbers.
+    /// The number of directories that were moved up into it. Their names are numbers.
     moved: u64,
-    /// Those that are known to be there.
+    /// The remembered ones of these directories.
     waiting: Vec<u64>,
     depth: usize,
 }
@@ -63,7 +61,7 @@ impl<'a> Removal<'a> {
         Self { top, moved: 0, waiting: Vec::new(), depth }
     }
 
-    /// Removes all that is in the top.
+    /// Removes the content of the top.
     fn clear(mut self) -> Result<(), Errno> {
         let mut added = 0;
         while added < PASSES {
@@ -84,7 +82,7 @@ impl<'a> Removal<'a> {
             if !found {
                 return Ok(());
             }
-            // A name that was not moved here was added from outside.
+            // Another process has added a name that was not moved here.
             added += usize::from(moved == self.moved);
         }
         Err(Errno::NOTEMPTY)
@@ -126,12 +124,12 @@ impl<'a> Removal<'a> {
                 Err(Errno::NOENT) => return Ok(()),
                 // The name is taken.
                 Err(Errno::EXIST | Errno::NOTEMPTY | Errno::NOTDIR) => {}
-                // A directory that is moved elsewhere is written to.
+                // Moving a directory writes to it.
                 Err(Errno::ACCESS) if !unlocked => {
                     open(folder, entry.file_name())?;
                     unlocked = true;
                 }
-                // Where directories cannot be moved, or there is no room for their names.
+                // Directories cannot be moved, or the disk has no room for their names.
                 Err(error @ (Errno::XDEV | Errno::MLINK | Errno::NOSPC | Errno::DQUOT)) => {
                     if self.depth == DEEPEST {
                         return Err(error);
@@ -146,7 +144,7 @@ impl<'a> Removal<'a> {
     }
 }
 
-/// What a directory is called that was moved up.
+/// Returns the name of a directory that was moved up.
 fn name(number: u64) -> String {
     format!(".removing-{number}")
 }
@@ -224,7 +222,7 @@ mod tests {
 
     use super::*;
 
-    /// Makes directories inside one another.
+    /// Creates nested directories.
     fn nest(path: &Path, levels: usize) {
         std::fs::create_dir(path).unwrap();
         let mut folder = open(CWD, path).unwrap();
@@ -274,7 +272,7 @@ mod tests {
         assert!(pipe.unwrap().success());
         remove_tree(&path).unwrap();
         assert!(!path.exists() && kept.join("file").exists());
-        // A link goes itself; a file is none of it, and there must be something.
+        // A link is removed itself; a file and a missing path are errors.
         symlink(&kept, &path).unwrap();
         remove_tree(&path).unwrap();
         assert!(!path.is_symlink() && kept.join("file").exists());

@@ -1,12 +1,12 @@
-//! What a call of a tool costs beyond its work.
+//! Measures the overhead of a tool call.
 //!
 //! ```text
 //! cargo run --release -p offshoot-tools --example overhead
 //! ```
-//! An agent whose model answers at once reads a small file again and again. From
-//! the time between two questions to the model that of a plain read of the same
-//! file is taken: what remains is the agent's step, the tool's arguments, the
-//! folder that is opened and the path that is checked.
+//! An agent whose model answers at once reads a small file again and again. The overhead
+//! is the time between two requests to the model, less the time of a plain read of the
+//! file: the step of the agent, the arguments of the tool, and the opening of the
+//! directory and the path.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -24,10 +24,10 @@ use offshoot_tools::Files;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How often the file is read.
+/// The number of reads.
 const READS: usize = 500;
 
-/// How much a call may cost beyond its work.
+/// The largest accepted overhead of a call.
 const BAR: Duration = Duration::from_micros(100);
 
 fn main() -> Outcome<()> {

@@ -1,9 +1,9 @@
-//! What a search costs, beside ripgrep's own library on the same tree.
+//! Compares a search with ripgrep's library on the same tree.
 //!
 //! ```text
 //! cargo run --release -p offshoot-tools --example search [files]
 //! ```
-//! Makes a tree of 50,000 files in a temporary folder, and searches it in turn
+//! Makes a tree of 50,000 files in a temporary directory, and searches it in turn
 //! with the tool, as an agent calls it, and with ripgrep's parallel walk and its
 //! searcher. Prints the medians and their ratio.
 
@@ -28,14 +28,13 @@ use offshoot_tools::Files;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
-/// How often each is measured; the median counts.
+/// The number of measurements, of which the median is used.
 const RUNS: usize = 9;
 
-/// How many files a folder has.
+/// The number of files in a directory.
 const IN_FOLDER: usize = 50;
 
-/// What is searched for: a word that stands in few files, one that stands in
-/// many, and an expression.
+/// The patterns: a word in few files, a word in many files, and an expression.
 const PATTERNS: [&str; 3] = ["needle", "let", r"\bneed\w+ [0-9]+"];
 
 fn main() -> Outcome<()> {
@@ -45,7 +44,7 @@ fn main() -> Outcome<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     println!("| what | measured | must be | |\n|---|---|---|---|");
     for pattern in PATTERNS {
-        // Once, so that both find all of it in memory.
+        // The first run loads all files into memory for both.
         let lines = ripgrep(home.path(), pattern)?.1;
         let (mut ours, mut theirs) = (Vec::new(), Vec::new());
         for _ in 0..RUNS {
@@ -70,7 +69,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// Makes a tree of so many files.
+/// Creates a tree of files.
 fn plant(home: &Path, files: usize) -> Outcome<()> {
     let line = "    let value = compute(input, &mut state)?; // as the others do\n";
     for number in 0..files {
@@ -91,14 +90,14 @@ fn plant(home: &Path, files: usize) -> Outcome<()> {
     Ok(())
 }
 
-/// How long ripgrep's library takes, and how many lines it finds.
+/// Measures ripgrep's library. Returns its time and number of lines.
 fn ripgrep(home: &Path, pattern: &str) -> Outcome<(Duration, u64)> {
     let begun = Instant::now();
     let mut matcher = RegexMatcherBuilder::new();
     let matcher = matcher.case_smart(true).line_terminator(Some(b'\n')).build(pattern)?;
     let lines = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(1, Into::into);
-    // Both look into hidden files, and neither above the folder.
+    // Both search hidden files, and neither reads rules above the directory.
     let walk = WalkBuilder::new(home)
         .hidden(false)
         .parents(false)
@@ -120,7 +119,7 @@ fn ripgrep(home: &Path, pattern: &str) -> Outcome<(Duration, u64)> {
                     lines.fetch_add(1, Ordering::Relaxed);
                     Ok(true)
                 });
-                // What cannot be read is passed over.
+                // Unreadable files are skipped.
                 let _ = searcher.search_path(matcher, entry.path(), sink);
             }
             WalkState::Continue
@@ -129,7 +128,7 @@ fn ripgrep(home: &Path, pattern: &str) -> Outcome<(Duration, u64)> {
     Ok((begun.elapsed(), lines.into_inner()))
 }
 
-/// How long a call of the tool takes, and what it tells.
+/// Measures a call of the tool. Returns its time and its text.
 async fn tool(home: &Path, pattern: &str) -> Outcome<(Duration, String)> {
     let model = Once::new(pattern);
     let seen = model.seen.clone();
@@ -144,7 +143,7 @@ async fn tool(home: &Path, pattern: &str) -> Outcome<(Duration, String)> {
     Ok((*answered - *asked, told.clone()))
 }
 
-/// A model that calls the tool once and notes when it is asked.
+/// A model that calls the tool once and notes the times of its requests.
 #[derive(Debug)]
 struct Once {
     name: ModelName,

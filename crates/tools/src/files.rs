@@ -34,21 +34,20 @@ use self::read_versions::ReadVersions;
 use self::root::{Reach, Root};
 use self::slots::{Disk, Load, Slots};
 
-/// Tools that work on the files of an agent's folder: `read`, `list`, `search`,
-/// `write` and `edit`.
+/// Makes the tools for files of the working directory: `read`, `list`, `search`, `write`
+/// and `edit`.
 ///
-/// They leave the folder by no path, link or race. What is hidden stays hidden
-/// also where the folder holds it. A file is replaced or edited only as the agent
-/// has read it. Cheap to clone; clones know the same.
+/// No path, link or race leads them out of the directory. Hidden paths stay hidden inside
+/// it. A file is replaced or edited only in the version that the agent has read. Cloning
+/// is cheap; clones share their state.
 ///
-/// The folder must be named by its real path: a link on the way to it leads
-/// nowhere.
+/// The directory must be given by its real path: a link on the way to it is refused.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
     shared: Arc<Shared>,
 }
 
-/// What all of these tools share.
+/// The shared state of all these tools.
 #[derive(Debug, Default)]
 struct Shared {
     hidden: Arc<Hidden>,
@@ -59,44 +58,45 @@ struct Shared {
 }
 
 impl Files {
-    /// Tools that hide nothing.
+    /// Makes tools that hide no path.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Tools that know nothing of these files and folders and of all that is in
-    /// them. They are real paths; what is not there yet is hidden once it is.
+    /// Makes tools that hide these files and directories with all their content.
+    ///
+    /// They are real paths. A path that does not exist yet is hidden once it does.
     pub fn hiding(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let hidden = Arc::new(Hidden::new(paths));
         Self { shared: Arc::new(Shared { hidden, ..Shared::default() }) }
     }
 
-    /// `read`: a file, line by line.
+    /// Returns `read`, which shows the lines of a file.
     pub fn read(&self) -> impl Tool {
         read::tool(self.shared.clone())
     }
 
-    /// `list`: what there is in a folder.
+    /// Returns `list`, which shows the entries of a directory.
     pub fn list(&self) -> impl Tool {
         list::tool(self.shared.clone())
     }
 
-    /// `search`: the lines that match a pattern.
+    /// Returns `search`, which finds the lines that match a pattern.
     pub fn search(&self) -> impl Tool {
         search::tool(self.shared.clone())
     }
 
-    /// `write`: a file as a whole.
+    /// Returns `write`, which replaces a whole file.
     pub fn write(&self) -> impl Tool {
         write::tool(self.shared.clone())
     }
 
-    /// `edit`: a part of a file.
+    /// Returns `edit`, which replaces a part of a file.
     pub fn edit(&self) -> impl Tool {
         edit::tool(self.shared.clone())
     }
 
-    /// Gives agents all of them.
+    /// Adds all these tools to agents.
     #[must_use]
     pub fn give(&self, agents: Agents) -> Agents {
         let agents = agents.tool(self.read()).tool(self.list()).tool(self.search());
@@ -104,7 +104,7 @@ impl Files {
     }
 }
 
-/// Has the threads of a call stop when nobody waits for it any more.
+/// Stops the threads of a call once its caller has stopped waiting.
 #[derive(Clone, Debug, Default)]
 struct Stop(Arc<AtomicBool>);
 
@@ -115,13 +115,13 @@ impl Stop {
 
     fn check(&self) -> Result<(), ToolError> {
         match self.is_asked() {
-            true => Err(ToolError::new("Nobody waits for it any more.")),
+            true => Err(ToolError::new("The caller has stopped waiting for it.")),
             false => Ok(()),
         }
     }
 }
 
-/// Asks for the stop when it is dropped.
+/// Requests the stop when it is dropped.
 struct Waiting(Stop);
 
 impl Drop for Waiting {
@@ -130,9 +130,10 @@ impl Drop for Waiting {
     }
 }
 
-/// Works in the agent's folder, on a thread that may block, once there is a slot for
-/// it. Dropping the future has the work stop where it asks, and gives the slot back: a
-/// thread that waits for a file system without end keeps no other call waiting.
+/// Runs work in the working directory, on a blocking thread, once there is a slot for it.
+///
+/// Dropping the future stops the work at its next check and frees the slot, so a thread
+/// that waits for a file system without end delays no other call.
 async fn within<T: Send + 'static>(
     shared: Arc<Shared>,
     cx: &ToolContext,
@@ -160,9 +161,10 @@ async fn within<T: Send + 'static>(
     working.await.map_err(|error| ToolError::of(&error))?
 }
 
-/// Does at once what needs neither the disk nor long. `None` if it would, if
-/// somebody else might have to be waited for, or if something is wrong: then it is
-/// for [`within`] to do and to tell.
+/// Does work on the calling thread that needs no disk and little time.
+///
+/// Returns `None` if the work needs the disk, if another process might delay it, or if
+/// it fails. The caller then uses [`within`], which reports the error.
 fn at_once<T>(
     shared: &Arc<Shared>,
     cx: &ToolContext,
@@ -174,7 +176,7 @@ fn at_once<T>(
     work(&Work { root, shared: shared.clone(), stop, agent })
 }
 
-/// A call at work.
+/// The context of a running call.
 struct Work {
     root: Root,
     shared: Arc<Shared>,

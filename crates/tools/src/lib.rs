@@ -1,9 +1,8 @@
 //! Built-in tools for agents.
 //!
-//! [`Files`] reads, lists, searches, writes and edits within the folder in which
-//! an agent works, and nowhere else, whatever links and names say. [`Runs`] has
-//! commands run there, as tasks of the agent's and confined. [`Fetch`] asks for
-//! pages of the public network; a host that wants it makes it.
+//! [`Files`] reads, lists, searches, writes and edits files of the working directory of
+//! an agent. No name or link leads outside. [`Runs`] runs sandboxed commands there, as
+//! tasks of the agent. [`Fetch`] gets pages of the public network; it is optional.
 
 mod fetch;
 mod files;
@@ -11,4 +10,4 @@ mod run;
 
 pub use fetch::{Fetch, Lookup, Names};
 pub use files::Files;
-pub use run::{Lasting, Runs, is_passable, is_withheld, lasting, read};
+pub use run::{GrantScope, Runs, grant_scope, is_passable, is_withheld, read};

@@ -1,28 +1,26 @@
-//! `run_command`: has a shell run something, as a task of the agent's.
+//! `run_command`: runs a shell command as a task of the agent.
 //!
-//! A command is a task like any other: it is seen, can be stopped, keeps its
-//! output, and its end is told once, by the call that waits for it or by a notice.
-//! A call that is repeated after a crash finds the command it has begun, and never
-//! begins it twice.
+//! A command is a task like any other: it is listed, can be cancelled and keeps its
+//! output. Its end is reported once, by the call that waits for it or by a notice. A
+//! call that is repeated after a crash finds the command it has started.
 //!
-//! # What holds for a command
-//! - It is confined where the system can do that: it writes only below the folder
-//!   of its agent and into a folder for temporary files of that agent's own, and
-//!   sees nothing of what is hidden. Where it cannot be confined, somebody is
-//!   asked before, whatever is allowed.
-//! - It has the environment that the host gives it, else that of this process,
-//!   without credentials unless a person passes them by name, without what Offshoot is told by,
-//!   and without what would make a shell read a line as something else.
+//! # Guarantees
+//! - A command is sandboxed where the system supports it. It writes only below the
+//!   working directory of its agent and into a temporary directory of that agent, and
+//!   hidden paths are invisible to it. An unsandboxed command always needs an approval.
+//! - Its environment is the one that the host gives, else that of this process. It has
+//!   no credentials unless the user passes them by name, no variables that configure
+//!   Offshoot, and no variables that change how a shell reads a line.
 //! - It has resource limits: processes, memory and open files.
-//! - It reads no input: what asks for some finds its end at once.
+//! - Its input is empty: a read returns the end at once.
 //!
-//! # What does not
-//! An agent that works in a worktree commits to a repository elsewhere. So its
-//! commands write there where objects are, where branches of agents are, and where
-//! the head and index of the worktree are: neither its configuration nor its hooks,
-//! nor the branches of people. The system knows no rule by which objects could be
-//! added and not be removed, so they can be. In a repository within its folder an
-//! agent's command may do anything, its hooks and its configuration included.
+//! # Limits
+//! An agent in a worktree commits to a repository outside its directory. Its commands
+//! can write the objects of that repository, the branches of agents, and the head and
+//! index of the worktree. They cannot write its configuration, its hooks or the branches
+//! of the user. The system has no rule that allows adding objects and forbids removing
+//! them. In a repository within its own directory a command may change everything,
+//! including hooks and configuration.
 
 mod bounds;
 mod environment;
@@ -33,11 +31,11 @@ mod runs;
 mod workspace;
 
 pub use environment::{is_passable, is_withheld};
-pub use line::{Lasting, lasting, read};
+pub use line::{GrantScope, grant_scope, read};
 pub use runs::Runs;
 
-/// What the tool is called.
+/// The name of the tool.
 pub(crate) const NAME: &str = offshoot_agent::built_in_tools::RUN_COMMAND.name;
 
-/// What the tool is called that reads on in what a command has written.
+/// The name of the tool that reads the output of a command.
 pub(crate) const OUTPUT: &str = offshoot_agent::built_in_tools::COMMAND_OUTPUT.name;

@@ -52,6 +52,8 @@ pub(crate) const EXCEPTIONS: &[PhraseException] = &[
     // The value of `asks` in a profile, and the user without rights of a Unix system.
     PhraseException { path: "crates", words: &["nobody"], line: "`nobody`" },
     PhraseException { path: "docs", words: &["nobody"], line: "`nobody`" },
+    PhraseException { path: "crates/profiles", words: &["nobody"], line: "asks: nobody" },
+    PhraseException { path: "crates/profiles", words: &["nobody"], line: "person, nobody" },
     // The lists themselves, and the tests of the rules.
     PhraseException { path: "xtask/src/architecture", words: &[], line: "" },
     PhraseException {

@@ -93,9 +93,9 @@ async fn s11_7_codex_v2_errors_are_errors() -> Test {
         (5, "at most 3600000"),
         (6, "you are /root"),
         (7, "there is no task"),
-        (8, "nobody has sent /root off"),
+        (8, "/root is the top-level agent"),
         (9, "nothing to say"),
-        (10, "nobody has sent /root off"),
+        (10, "/root is the top-level agent"),
         (12, "is taken by the live task"),
     ];
     assert_failed(&results, &why);

@@ -19,7 +19,7 @@ use crate::log::ReaderPosition;
 /// The least time between two reports.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the caller passes to the first attempt of a command, in memory alone.
+/// The data that the caller passes to the first attempt of a command, in memory alone.
 #[derive(Debug, Default)]
 pub(crate) struct CallerContext {
     pub(crate) surroundings: Option<Surroundings>,
@@ -35,7 +35,7 @@ pub(crate) async fn execute(
     let command: Command = cx.input().await?;
     command.check()?;
     let record = cx.task("self").await?.record().await?;
-    // An earlier attempt of this process may not be quite gone.
+    // An earlier attempt of this process may still be ending.
     if let Some(earlier) = shared.supervisors.of(cx.id()) {
         earlier.finished().await;
     }
@@ -63,7 +63,7 @@ pub(crate) async fn execute(
     finish.ended(&last, if cx.is_cancelled() { StopRequest::Made } else { StopRequest::Absent })
 }
 
-/// Without its input a command would do something else than was asked for.
+/// Reports that the input of a command is lost, and returns the failure.
 async fn input_gone(cx: &Context) -> BodyError {
     let report = Report { start_error: Some(StartError::InputGone), ..Report::default() };
     if let Err(error) = cx.progress(&report).await {
@@ -72,8 +72,7 @@ async fn input_gone(cx: &Context) -> BodyError {
     BodyError::Failed(StartFailure::without_input().failure())
 }
 
-/// A body's hold on its supervisor: dropped before the end, it has the command
-/// stop.
+/// A body's hold on its supervisor. Dropping it before the end stops the command.
 struct Body {
     supervisor: Arc<Supervisor>,
     grace: Duration,
@@ -88,7 +87,7 @@ impl Drop for Body {
 /// The result of a future that never resolves.
 pub(crate) enum Never {}
 
-/// Reports the process as soon as it is there, and then what is new.
+/// Reports the process once it has started, and then each change.
 async fn report(cx: &Context, supervisor: &Supervisor) -> Never {
     let mut reports = supervisor.reports();
     let _ = reports.wait_for(|report| report.pid.is_some()).await;
@@ -102,7 +101,7 @@ async fn report(cx: &Context, supervisor: &Supervisor) -> Never {
     }
 }
 
-/// Puts what is known of a command into its record.
+/// Writes a report into the record of a command.
 pub(crate) async fn report_progress(cx: &Context, supervisor: &Supervisor) -> Report {
     let report = supervisor.reports().borrow().clone();
     if let Err(error) = cx.progress(&report).await {
@@ -111,7 +110,7 @@ pub(crate) async fn report_progress(cx: &Context, supervisor: &Supervisor) -> Re
     report
 }
 
-/// Asks the command to stop once its task is.
+/// Asks the command to stop once its task is asked to.
 async fn heed(cx: &Context, supervisor: &Supervisor) -> Never {
     cx.cancelled().await;
     supervisor.stop(StopUrgency::Ask);

@@ -1,7 +1,7 @@
-//! Starting a confined command.
+//! The start of a confined command.
 //!
-//! The process that is started is the helper, which becomes the program. So
-//! what the system would say of the program is found out before.
+//! The started process is the helper, which becomes the program. So errors of executing
+//! the program are detected before the start.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -37,7 +37,7 @@ impl Confiner {
             .ok_or_else(|| not_confined("this program was not told how to; that is a defect"))
     }
 
-    /// The surroundings of a command, without what it must not see.
+    /// Returns the surroundings of a command, without the variables that it must not get.
     pub(crate) fn cleared(&self, command: &Command, around: Surroundings) -> Surroundings {
         match command.confinement() {
             Some(_) => around.without_secrets(self.secrets.iter()),
@@ -65,7 +65,7 @@ pub(crate) fn helper_refused(
     }
 }
 
-/// What the system would refuse to execute, as far as that can be told.
+/// Returns the error that the system would give for a program, as far as it is known.
 pub(crate) fn check_program(program: &Path, folder: &Path) -> Result<(), Errno> {
     rustix::fs::access(program, Access::EXEC_OK)?;
     // Nonblocking, because a pipe may be in its place.

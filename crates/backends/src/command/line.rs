@@ -68,7 +68,7 @@ pub enum Restart {
     OnCrash,
 }
 
-/// A command without what is never shown.
+/// The parts of a command that may be shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownCommand {
     /// The program.
@@ -86,41 +86,42 @@ pub struct ShownCommand {
     pub confinement: Option<Confinement>,
 }
 
-/// Why a command cannot be one.
+/// An error in a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// Nothing is said.
+    /// The program is empty.
     #[error("the {0} is empty: say what to use")]
     Empty(&'static str),
-    /// Something is not UTF-8, and records are.
+    /// A part is not UTF-8, which records require.
     #[error("the {0} {1:?} is not UTF-8: rename it, or pass it inside a script")]
     NotUtf8(&'static str, std::ffi::OsString),
-    /// Something holds a byte that the system takes for its end.
+    /// A part contains a NUL byte.
     #[error("the {0} holds a zero byte, which no command can be given: leave it out")]
     Nul(&'static str),
-    /// The folder is not absolute, and the daemon is elsewhere.
+    /// The working directory is not absolute.
     #[error("the folder {0:?} is not absolute: say where it is from the root on")]
     RelativeFolder(String),
-    /// The name cannot be one of a variable.
+    /// The name of a variable is invalid.
     #[error("{0:?} cannot be the name of a variable: it is empty or holds an equals sign")]
     VariableName(String),
-    /// The variable is Offshoot's own.
+    /// The variable belongs to Offshoot.
     #[error("{0} is set by Offshoot, so that a task's processes are known: choose another name")]
     Reserved(&'static str),
-    /// A second attempt could not be given its input.
+    /// The input of the caller cannot be repeated for a second attempt.
     #[error(
         "a command whose input is passed on cannot be restarted, as its input cannot be given \
          twice: leave out the one or the other"
     )]
     InputTwice,
-    /// It cannot be confined so.
+    /// The confinement is invalid.
     #[error(transparent)]
     Confinement(#[from] ConfinementError),
 }
 
 impl Command {
-    /// A program, looked for as a shell does, and the absolute folder it starts
-    /// in.
+    /// Makes a command of a program and its absolute working directory.
+    ///
+    /// The program is found as a shell finds it.
     pub fn new(program: impl AsRef<OsStr>, folder: impl AsRef<Path>) -> Result<Self, CommandError> {
         let program = text("program", program.as_ref())?;
         let cwd = text("folder", folder.as_ref().as_os_str())?;
@@ -167,9 +168,11 @@ impl Command {
         self
     }
 
-    /// Has it, and all it starts, do no more than this. Of its surroundings it
-    /// gets no secrets: see [`CommandsBuilder::secrets`](super::CommandsBuilder::secrets). Where
-    /// it cannot be confined it is not started.
+    /// Confines the command and all its processes.
+    ///
+    /// It gets no secrets from its surroundings: see
+    /// [`CommandsBuilder::secrets`](super::CommandsBuilder::secrets). A command that cannot
+    /// be confined is not started.
     pub fn confined(mut self, by: Confinement) -> Self {
         self.confinement = Some(by);
         self
@@ -181,7 +184,7 @@ impl Command {
         self
     }
 
-    /// Says what is wrong with a command that came from elsewhere.
+    /// Checks a command from another process.
     pub fn check(&self) -> Result<(), CommandError> {
         let texts = self.args.iter().map(|arg| ("argument", arg));
         for (what, text) in texts.chain([("program", &self.program), ("folder", &self.cwd)]) {
@@ -206,7 +209,7 @@ impl Command {
         Ok(())
     }
 
-    /// The command without what is never shown.
+    /// Returns the parts of the command that may be shown.
     pub fn shown(&self) -> ShownCommand {
         ShownCommand {
             program: self.program.clone(),

@@ -21,8 +21,7 @@ pub(crate) struct OutputTally {
 }
 
 impl OutputTally {
-    /// Reads once from a pipe, at least so much if it is there, without waiting
-    /// for it.
+    /// Reads once from a pipe, without waiting, with room for at least so many bytes.
     pub(crate) fn read(
         &mut self,
         batch: &mut Batch,
@@ -43,7 +42,7 @@ impl OutputTally {
         }
     }
 
-    /// Notes what was added to a batch.
+    /// Notes the bytes that were added to a batch.
     pub(crate) fn note(&mut self, batch: &mut Batch, stream: Stream, from: usize) {
         let bytes = &batch.bytes[from..];
         if bytes.is_empty() {
@@ -56,7 +55,7 @@ impl OutputTally {
                 self.errors.add(bytes);
             }
         }
-        // A line of one stream does not go on in the other.
+        // A line of one stream does not continue in the other.
         if self.last.replace(stream).is_some_and(|last| last != stream) {
             self.line.add(b"\n");
         }

@@ -1,4 +1,4 @@
-//! From a command's pipes into its log.
+//! The pump: it moves output from the pipes of a command into its log.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -19,9 +19,10 @@ const CHUNK: usize = 16 << 10;
 /// The size of the pipe of a command that floods.
 const WIDE: usize = 1 << 20;
 
-/// Reads the pipes of a command and writes its log. While something is being
-/// written nothing is read: the command fills its pipe meanwhile, and the next
-/// read takes all of it at once.
+/// Reads the pipes of a command and writes its log.
+///
+/// It does not read during a write: the command fills its pipe meanwhile, and the next read
+/// takes all of it at once.
 #[derive(Debug)]
 pub(crate) struct Pump {
     sources: [Option<OutputPipe>; 2],
@@ -48,7 +49,7 @@ enum LogWriterState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PumpStage {
     Pumping,
-    /// It reads only what is in the pipes.
+    /// It reads only the present content of the pipes.
     Finishing,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct OutputDestination {
 }
 
 impl Pump {
-    /// A pump between these pipes and a log. Must be called within Tokio.
+    /// Makes a pump between pipes and a log. Must be called within Tokio.
     pub(crate) fn new(
         stdout: Option<OwnedFd>,
         stderr: Option<OwnedFd>,
@@ -90,9 +91,10 @@ impl Pump {
         }
     }
 
-    /// Pumps until both pipes are closed, or until what is in them when
-    /// `finish` resolves is read; then makes the log durable. The last lines
-    /// of the standard error.
+    /// Pumps until both pipes are closed, or until `finish` resolves and their content at
+    /// that time is read. Then makes the log durable.
+    ///
+    /// Returns the last lines of the standard error.
     pub(crate) async fn run(mut self, finish: oneshot::Receiver<()>) -> Vec<String> {
         let mut finish = std::pin::pin!(finish);
         loop {
@@ -108,7 +110,7 @@ impl Pump {
                 () = passed(held) => {}
                 _ = &mut finish, if self.stage == PumpStage::Pumping => {
                     self.stage = PumpStage::Finishing;
-                    // A write under way has the tally of the output.
+                    // A running write has the tally of the output.
                     if !writing {
                         self.empty();
                     }
@@ -120,8 +122,9 @@ impl Pump {
         self.close().await
     }
 
-    /// Has what was read written, if the writer is idle. If a reader must read
-    /// on before that, how far.
+    /// Starts to write the output that was read, if the writer is idle.
+    ///
+    /// Returns the position that a lossless reader must reach before that, if it must.
     fn write(&mut self) -> Option<(ReaderPosition, u64)> {
         if self.batch.is_empty() {
             return None;
@@ -163,7 +166,7 @@ impl Pump {
         self.sources.each_mut().map(|source| source.take().and_then(lend))
     }
 
-    /// Takes the writer back, and publishes what it has written.
+    /// Takes the writer back, and publishes its output.
     fn take_back(&mut self, turn: Option<WriteTurn>) {
         let Some(WriteTurn { writer, batch, tally, pipes, pace, .. }) = turn else {
             self.writer = LogWriterState::Lost;
@@ -220,8 +223,9 @@ impl Pump {
         }
     }
 
-    /// Reads what is in the pipes now, and closes them. A process that still holds them
-    /// does not belong to this task.
+    /// Reads the present content of the pipes, and closes them.
+    ///
+    /// A process that still has them open does not belong to this task.
     fn empty(&mut self) {
         for source in &mut self.sources {
             let Some(OutputPipe { pipe, stream, .. }) = source.take() else { continue };
@@ -265,8 +269,9 @@ impl OutputPipe {
         Some(Self { pipe: pipe.ok()?, stream })
     }
 
-    /// Makes the pipe of a command that floods wide. Only of those: a user has
-    /// so many pages for pipes.
+    /// Enlarges the pipe of a command that floods.
+    ///
+    /// Other pipes stay small, because a user has a limited number of pages for pipes.
     fn widen(&self) {
         #[cfg(target_os = "linux")]
         let _ = rustix::pipe::fcntl_setpipe_size(self.pipe.as_fd(), WIDE);
@@ -275,7 +280,7 @@ impl OutputPipe {
 
 async fn ready(source: &mut Option<OutputPipe>) {
     match source {
-        // An error shows when it is read.
+        // The next read returns the error.
         Some(source) => {
             let _ = source.pipe.readable().await;
         }

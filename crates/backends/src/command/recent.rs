@@ -1,4 +1,4 @@
-//! The end of what a command has written so far, to tell of it.
+//! The last lines of a command's output, for reports.
 
 use crate::text::last_lines;
 
@@ -23,12 +23,12 @@ impl LastLines {
         self.0.extend_from_slice(bytes);
     }
 
-    /// The last line that says something.
+    /// Returns the last line that is not blank.
     pub(crate) fn line(&self) -> Option<String> {
         last_lines(&self.0, 1, LINE).pop()
     }
 
-    /// The last lines that say something, for the causes of a failure.
+    /// Returns the last lines that are not blank, for the causes of a failure.
     pub(crate) fn lines(&self) -> Vec<String> {
         last_lines(&self.0, LINES, LINE)
     }

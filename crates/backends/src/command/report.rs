@@ -4,14 +4,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::{Identity, boot};
 
-/// What is known of a command: its task's progress while it runs and after it
-/// has ended, whatever the end was, and the value of one that completed.
+/// The report on a command.
+///
+/// It is the progress of its task, during and after the run, and the value of a command
+/// that completed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The number of its main process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<i32>,
-    /// The boot of the machine in which that number means something.
+    /// The boot of the machine in which that number is valid.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub boot: String,
     /// When the process started, in ticks since that boot.
@@ -42,10 +44,10 @@ pub struct Report {
     /// The processes that it left behind, which were ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_behind: u64,
-    /// Why it could not be started.
+    /// The reason for which it could not be started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_error: Option<StartError>,
-    /// Why some of its output could not be kept.
+    /// The reason for which a part of its output could not be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_error: Option<String>,
 }
@@ -67,38 +69,38 @@ pub struct OutputSize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// That of the caller.
+    /// The environment of the caller.
     Caller,
-    /// That of the process that executes it: the caller's is never stored, so
-    /// it is gone once the process it was given to is.
+    /// The environment of the process that executes it. The caller's is never stored, so it
+    /// is lost with the process that had it.
     #[default]
     Daemon,
 }
 
-/// Why a command could not be started.
+/// The reason for which a command could not be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StartError {
-    /// There is no such program.
+    /// The program does not exist.
     NotFound,
-    /// It is there and cannot be executed.
+    /// The program cannot be executed.
     NotExecutable,
-    /// The folder to start in is not there, or cannot be entered.
+    /// The working directory does not exist or cannot be entered.
     BadFolder,
-    /// Arguments and environment are longer than the system takes.
+    /// The arguments and the environment are longer than the system accepts.
     TooLong,
-    /// The system has no more processes, files or memory to give.
+    /// The system has no processes, files or memory left.
     Exhausted,
-    /// Its input was to come from a process that is gone.
+    /// Its input was lost with the process that had it.
     InputGone,
-    /// It was to be confined, and cannot be.
+    /// It cannot be confined.
     NotConfined,
     /// The system gave another reason.
     Other,
 }
 
 impl StartError {
-    /// The exit code with which a shell would tell of it.
+    /// Returns the exit code with which a shell would report it.
     pub fn exit_code(self) -> i32 {
         match self {
             Self::NotFound => 127,
@@ -117,7 +119,7 @@ impl Report {
         }
     }
 
-    /// The main process it tells of.
+    /// Returns the reported main process.
     pub(crate) fn main(&self) -> Option<Identity> {
         Some(Identity { pid: self.pid?, started: self.started? })
     }

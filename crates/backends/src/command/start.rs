@@ -1,4 +1,4 @@
-//! Starting a process for a command, and saying clearly why it does not.
+//! The start of a process for a command, with clear errors.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -116,8 +116,7 @@ impl CommandStart {
             .extend(command.variables().open().map(|(name, value)| (name.into(), value.into())));
         let path = variables.iter().rev().find(|(name, _)| name == "PATH");
         let path = path.map_or(OsStr::new(PATH), |(_, path)| path);
-        // With a path in hand the process is made the quick way, which copies
-        // nothing of this one.
+        // An absolute path lets the process start without copying this one.
         let program = find(&command, path)?;
         let name = OsStr::new(command.program());
         let helper = match command.confinement() {
@@ -190,7 +189,7 @@ fn check_folder(folder: &Path) -> Result<(), StartFailure> {
     }
 }
 
-/// Where the program is. One without a slash is looked for along `path`.
+/// Finds the program. A name without a slash is searched in `path`.
 fn find(command: &Command, path: &OsStr) -> Result<PathBuf, StartFailure> {
     let (program, folder) = (command.program(), command.folder());
     if program.contains('/') {
@@ -230,7 +229,7 @@ enum Executable {
 
 fn executable(file: &Path) -> Executable {
     match std::fs::metadata(file) {
-        // Whether this user may is for the system to say.
+        // The system decides whether this user may execute it.
         Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Executable::Yes,
         Ok(_) => Executable::No,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Executable::No,
@@ -246,7 +245,7 @@ fn not_executable(file: &Path) -> StartFailure {
     StartFailure::new(StartError::NotExecutable, format!("{file:?} {why}"))
 }
 
-/// The failure that an error of the system means.
+/// Converts an error of the system to a failure.
 pub(crate) fn refusal(command: &Command, program: &Path, error: &io::Error) -> StartFailure {
     let (error_is, message) = match Errno::from_io_error(error) {
         Some(Errno::NOENT) if program.exists() => (

@@ -1,5 +1,4 @@
-//! What a command reads: the input that is passed on to it, or messages as
-//! lines.
+//! The standard input of a command: the input of its caller, or messages as lines.
 
 use tokio::net::unix::pipe;
 
@@ -13,7 +12,7 @@ use super::supervisor::Supervisor;
 /// The messages of one read.
 const MANY: usize = 64;
 
-/// Feeds a command once it is there, until its input has ended.
+/// Feeds a command once it has started, until its input has ended.
 pub(crate) async fn feed(cx: &Context, supervisor: &Supervisor, input: Option<Input>) -> Never {
     let mut reports = supervisor.reports();
     let _ = reports.wait_for(|report| report.pid.is_some()).await;
@@ -37,8 +36,9 @@ async fn pass_on(mut input: Input, stdin: &pipe::Sender) {
 }
 
 /// Writes each message as a line, and acknowledges it once the pipe has it.
-/// Whatever cannot be written stays unread, and goes back to its sender when
-/// the task ends.
+///
+/// A message that cannot be written stays unread, and returns to its sender when the task
+/// ends.
 async fn write_lines(cx: &Context, supervisor: &Supervisor, stdin: pipe::Sender) {
     let mut feeding = MessageWriter { cx, stdin, read: 0 };
     loop {
@@ -80,7 +80,7 @@ enum StdinState {
 }
 
 impl MessageWriter<'_> {
-    /// Writes all messages that are there.
+    /// Writes all waiting messages.
     async fn all(&mut self) -> Result<StdinState, Error> {
         loop {
             let rows = self.cx.drain_after(self.read, MANY).await?;
@@ -91,7 +91,7 @@ impl MessageWriter<'_> {
                 }
                 self.read = last;
             } else {
-                // Rows of another sort are not this body's to acknowledge.
+                // This body does not acknowledge rows of other kinds.
                 let one = self.cx.drain_after(self.read, 1).await?;
                 if self.are_lines(&one).await? && self.write(&one).await? == StdinState::Closed {
                     return Ok(StdinState::Closed);
@@ -101,8 +101,7 @@ impl MessageWriter<'_> {
         }
     }
 
-    /// Whether all of these are messages to this very task. What was sent to
-    /// one below it is not this command's to read.
+    /// Whether all of these are messages to this task, not to a task below it.
     async fn are_lines(&self, rows: &InboxRows) -> Result<bool, Error> {
         for row in rows.iter() {
             match row.message() {
@@ -134,7 +133,7 @@ impl MessageWriter<'_> {
             return Ok(open);
         }
         if written > 0 {
-            // The command has stopped reading in their midst.
+            // The command has stopped reading before their end.
             self.cx.drain_after(self.read, written).await?.ack().await?;
         }
         Ok(StdinState::Closed)

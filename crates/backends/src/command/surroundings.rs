@@ -23,12 +23,12 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// These variables.
+    /// Makes surroundings with these variables.
     pub fn new(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
         Self { variables: variables.into_iter().collect(), ..Self::default() }
     }
 
-    /// The environment of this process.
+    /// Makes surroundings with the environment of this process.
     pub fn own() -> Self {
         Self::new(std::env::vars_os())
     }
@@ -41,9 +41,11 @@ impl Surroundings {
         self
     }
 
-    /// The same without the variables that Offshoot itself is told things by, and
-    /// without credentials: these, and those whose [names](is_credential) or
-    /// [values](holds_password) say so. Variables that are [passed](Self::passing) stay.
+    /// Returns the surroundings without the variables that configure Offshoot and without
+    /// credentials.
+    ///
+    /// Credentials are the given variables, and those with such a [name](is_credential) or
+    /// [value](holds_password). Variables that are [passed](Self::passing) stay.
     #[must_use]
     pub fn without_secrets<N: AsRef<OsStr>>(mut self, named: impl IntoIterator<Item = N>) -> Self {
         let named: HashSet<OsString> =
@@ -69,10 +71,11 @@ impl Surroundings {
         self.umask
     }
 
-    /// The same with a standard input. The command takes no messages then: what
-    /// it reads is this input, byte for byte, and its end. It cannot be given
-    /// twice, so a command that did not start before this process is gone is
-    /// not started by the next one, and none is restarted.
+    /// Sets the standard input.
+    ///
+    /// The command then reads this input, byte for byte, and its end. It takes no messages.
+    /// The input cannot be repeated: a command that has not started when this process ends
+    /// is not started by the next one, and none is restarted.
     pub fn with_input(mut self, input: Input) -> Self {
         self.input = Some(input);
         self

@@ -9,15 +9,16 @@ use rustix::io::Errno;
 use super::output_tally::OutputTally;
 use crate::log::{Batch, LiveLog, Stream, Writer};
 
-/// How much is read before it is written. So much is in memory for a command
-/// that floods, and hardly anything for one that is silent.
+/// The number of bytes that are read before a write.
+///
+/// A command that floods has so much in memory, and a silent one hardly any.
 const MOST: usize = 512 << 10;
 
-/// How much a command must have written meanwhile to count as one that floods.
+/// The number of bytes written meanwhile that makes a command one that floods.
 const MUCH: usize = 64 << 10;
 
-/// How long a pipe is left to fill while little is in it, before the command
-/// counts as one that does not flood any more.
+/// The time that an almost empty pipe gets to fill, before the command is no longer one
+/// that floods.
 const PAUSES: [Duration; 3] =
     [Duration::from_micros(300), Duration::from_millis(1), Duration::from_millis(2)];
 
@@ -33,10 +34,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// So much in so short a time is a flood.
+    /// Enough bytes in a short enough time are a flood.
     const FLOOD: (usize, Duration) = (256 << 10, Duration::from_millis(10));
 
-    /// Notes that so much was read; whether that makes it a flood.
+    /// Notes the bytes of a read. Returns whether they are a flood.
     pub(crate) fn note(&mut self, bytes: usize) -> bool {
         let (much, soon) = Self::FLOOD;
         let now = Instant::now();
@@ -55,8 +56,7 @@ impl Pace {
     }
 }
 
-/// A batch to be written and, of a command that floods, the pipes to go on
-/// reading from.
+/// A batch to write and, for a command that floods, the pipes to read on from.
 #[derive(Debug)]
 pub(crate) struct WriteTurn {
     pub(crate) writer: Box<Writer>,
@@ -68,8 +68,9 @@ pub(crate) struct WriteTurn {
 }
 
 impl WriteTurn {
-    /// Writes the batch, and goes on as long as the command floods. What is in
-    /// the batch afterwards waits for a reader.
+    /// Writes the batch, and continues as long as the command floods.
+    ///
+    /// The rest of the batch waits for a lossless reader.
     pub(crate) fn run(&mut self) {
         self.write();
         let begun = Instant::now();
@@ -88,7 +89,7 @@ impl WriteTurn {
         }
     }
 
-    /// Reads until much is there, as long as it comes quickly.
+    /// Reads until the batch is large, as long as the output comes quickly.
     fn fill(&mut self) {
         self.read();
         for pause in PAUSES {
@@ -103,21 +104,21 @@ impl WriteTurn {
     fn write(&mut self) {
         self.writer.append(&self.batch);
         self.live.advance(self.writer.kept().end);
-        // A large buffer is kept only while it is of use.
+        // A large buffer is kept only while it is used.
         if self.batch.len() < self.batch.bytes.capacity() / 4 {
             self.batch.bytes = Vec::new();
         }
         self.batch.clear();
     }
 
-    /// Reads what is in the pipes.
+    /// Reads the present content of the pipes.
     fn read(&mut self) {
         for (pipe, stream) in self.pipes.iter_mut().zip([Stream::Stdout, Stream::Stderr]) {
             let room = MOST.saturating_sub(self.batch.len());
             let Some(open) = pipe.as_ref().filter(|_| room > 0) else { continue };
             match self.tally.read(&mut self.batch, open.as_fd(), (stream, room)) {
                 Ok(1..) | Err(Errno::AGAIN) => {}
-                // Closed, or not to be read any more.
+                // The pipe is closed, or is not read any more.
                 Ok(_) | Err(_) => *pipe = None,
             }
         }

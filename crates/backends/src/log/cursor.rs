@@ -1,4 +1,4 @@
-//! A reader's way through the segments of a log.
+//! The position of a reader in the segments of a log.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use super::frame::Frame;
 use super::reader::{Chunk, LogPiece};
 use super::segment::{self, Frames};
 
-/// Reads a log from some place on. Blocks as files do.
+/// Reads a log from a position on. Its calls block.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     folder: PathBuf,
@@ -16,11 +16,11 @@ pub(crate) struct Cursor {
     open: Option<Open>,
 }
 
-/// The segment in which a cursor stands.
+/// The segment at the cursor.
 #[derive(Debug)]
 struct Open {
     frames: Frames,
-    /// The frame in which it stands, and how much of that is not read.
+    /// The frame at the cursor, and its number of unread bytes.
     rest: Option<(Frame, u64)>,
 }
 
@@ -33,14 +33,16 @@ impl Cursor {
         self.at
     }
 
-    /// Reads up to `most` bytes, and nothing at or past `end` if the log is
-    /// known to end there. A piece never spans something that is not kept.
+    /// Reads up to `most` bytes.
+    ///
+    /// If the log is known to end at `end`, no byte at or after it is read. A piece never
+    /// spans a gap.
     pub(crate) fn read(&mut self, end: Option<u64>, most: usize) -> io::Result<LogPiece> {
         let mut piece = LogPiece { next: self.at, ..LogPiece::default() };
         let mut left = most.max(1) as u64;
         while left > 0 && end.is_none_or(|end| self.at < end) {
             let Some(chunk) = self.chunk(end, left)? else {
-                // Nothing follows here. Perhaps something does further on.
+                // No bytes follow here, but a later segment may exist.
                 if !piece.chunks.is_empty() || piece.gap > 0 {
                     break;
                 }
@@ -58,7 +60,7 @@ impl Cursor {
         Ok(piece)
     }
 
-    /// The next bytes, if they stand in the segment that is open.
+    /// Reads the next bytes, if they are in the open segment.
     fn chunk(&mut self, end: Option<u64>, most: u64) -> io::Result<Option<Chunk>> {
         let Some(open) = &mut self.open else { return Ok(None) };
         let (frame, rest) = match open.rest.take() {
@@ -77,17 +79,19 @@ impl Cursor {
         Ok(Some(Chunk { stream, attempt: attempt.into(), at, bytes }))
     }
 
-    /// Goes on in the segment that follows without a gap, if there is one.
+    /// Opens the next segment, if it follows without a gap.
     fn following(&mut self, end: Option<u64>, most: u64) -> io::Result<Option<Chunk>> {
-        // A segment that is still being written is not over.
+        // A segment that is being written may still grow.
         let Some(frames) = Frames::open(&self.folder, self.at)? else { return Ok(None) };
         let Some(open) = Open::at(frames, self.at)? else { return Ok(None) };
         self.open = Some(open);
         self.chunk(end, most)
     }
 
-    /// Goes to the place if it is kept, else to the next one that is; how many
-    /// bytes that leaves out. Nothing is open if nothing more is kept.
+    /// Moves to a position, or to the next one that is kept. Returns the number of skipped
+    /// bytes.
+    ///
+    /// No segment is open if none is kept from there on.
     fn leap(&mut self, end: Option<u64>) -> io::Result<u64> {
         let from = self.at;
         self.open = None;
@@ -104,14 +108,14 @@ impl Cursor {
                 return Ok(at - from);
             }
         }
-        // What was written and could not be kept has no segment behind it.
+        // Output that could not be stored has no segment after it.
         self.at = end.unwrap_or(from);
         Ok(self.at - from)
     }
 }
 
 impl Open {
-    /// Goes to a place in a segment; nothing if it is not in it.
+    /// Moves to a position in a segment. Returns `None` if it is outside.
     fn at(mut frames: Frames, place: u64) -> io::Result<Option<Self>> {
         while let Some(frame) = frames.next()? {
             if frames.place() > place {

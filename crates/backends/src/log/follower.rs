@@ -25,8 +25,8 @@ pub struct Follower {
     state: State,
 }
 
-/// Where the cursor is. A read under way is kept when its waiter goes away,
-/// so that nothing it has read is lost.
+/// The state of the cursor. A running read is kept when its caller is dropped, so that its
+/// bytes are not lost.
 #[derive(Debug)]
 enum State {
     Here(Cursor),
@@ -40,14 +40,15 @@ impl Follower {
         Self { progress, _live: live, reader, most: MOST, state: State::Here(cursor) }
     }
 
-    /// Reads no more than so many bytes at a time.
+    /// Limits the bytes of one read.
     pub fn at_most(mut self, bytes: usize) -> Self {
         self.most = bytes.max(1);
         self
     }
 
-    /// What comes next, once it is there; nothing more once the log is closed
-    /// and read. Dropping the future loses nothing.
+    /// Waits for the next piece. Returns `None` once the log is closed and read.
+    ///
+    /// Dropping the future loses no bytes.
     pub async fn next(&mut self) -> io::Result<Option<LogPiece>> {
         loop {
             let progress = *self.progress.borrow_and_update();

@@ -1,4 +1,4 @@
-//! One piece of output as it stands in a segment.
+//! A frame: a piece of output in a segment.
 
 use offshoot_core::Stamp;
 use serde::{Deserialize, Serialize};
@@ -40,7 +40,7 @@ impl Frame {
         header
     }
 
-    /// Reads a header; nothing if it is none, as after a torn write.
+    /// Parses a header. Returns `None` for other bytes, as after a torn write.
     pub(crate) fn decode(header: &[u8; Self::HEADER]) -> Option<Self> {
         let stream = match header[0] {
             0xa1 => Stream::Stdout,
@@ -60,8 +60,7 @@ impl Frame {
 /// Folds all bytes of a header but the second into that one.
 fn check(header: &[u8; Frame::HEADER]) -> u8 {
     let all = header.iter().fold(0x5a, |sum: u8, byte| sum.rotate_left(1) ^ byte);
-    // The second byte takes part in the sum where it stands, so it is taken
-    // out again.
+    // The sum includes the second byte, so it is removed again.
     let own = header[1].rotate_left(14);
     all ^ own
 }

@@ -1,7 +1,8 @@
 //! The limits of a log.
 
-/// How much of a command's output is kept. The first and the last bytes are,
-/// the middle is counted.
+/// The limits of the output that is kept of a command.
+///
+/// The first and the last bytes are kept, and the dropped ones are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLimits {
     /// The first bytes that are kept, at least.
@@ -20,7 +21,7 @@ impl Default for LogLimits {
 }
 
 impl LogLimits {
-    /// The same with a segment that can be written at all.
+    /// Returns the limits with a valid size of a segment.
     pub(crate) fn sane(mut self) -> Self {
         self.segment = self.segment.clamp(1, 64 << 20);
         self

@@ -86,7 +86,7 @@ struct LiveLogTable {
 }
 
 impl LiveLogs {
-    /// The log of this task.
+    /// Returns the log of a task.
     pub(crate) fn get(&self, task: TaskId) -> Arc<LiveLog> {
         let mut table = self.0.lock();
         if let Some(live) = table.all.get(&task).and_then(Weak::upgrade) {

@@ -1,4 +1,4 @@
-//! A log as those see it who read it.
+//! The log of a command for its readers.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,17 +13,19 @@ use super::live_log::{LiveLog, Writing};
 use super::lossless_reader::LosslessReader;
 use super::tail;
 
-/// The output of one command. Cheap to clone; any number may read at the same
-/// time, and none of them holds the command up unless it has a [`LosslessReader`].
+/// The output of one command.
 ///
-/// A place in a log is the number of bytes of output before it.
+/// Cloning is cheap. Any number of readers may read at the same time. Only a
+/// [`LosslessReader`] can delay the command.
+///
+/// A position in a log is the number of bytes of output before it.
 #[derive(Clone, Debug)]
 pub struct OutputLog {
     folder: Arc<PathBuf>,
     live: Arc<LiveLog>,
 }
 
-/// Some bytes that a command wrote, exactly as they came.
+/// Raw bytes that a command wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// The stream they were written to.
@@ -65,8 +67,9 @@ impl OutputLog {
         &self.live
     }
 
-    /// Reads from this place on, up to `most` bytes. Never waits for more: at
-    /// the end the piece is empty.
+    /// Reads up to `most` bytes from a position on.
+    ///
+    /// The call never waits for more output: at the end the piece is empty.
     pub async fn read(&self, from: u64, most: usize) -> io::Result<LogPiece> {
         let progress = self.live.progress();
         let end = (progress.writing != Writing::Idle).then_some(progress.end);
@@ -75,8 +78,7 @@ impl OutputLog {
         Ok(LogPiece { writing: progress.writing, ..piece })
     }
 
-    /// Where the last `lines` lines begin. Looks at no more of the log than
-    /// they take.
+    /// Returns the position of the last `lines` lines. Reads only their part of the log.
     pub async fn tail(&self, lines: usize) -> io::Result<u64> {
         let progress = self.live.progress();
         let end = (progress.writing != Writing::Idle).then_some(progress.end);
@@ -84,24 +86,23 @@ impl OutputLog {
         blocking(move || tail::begins(&folder, end, lines)).await
     }
 
-    /// Reads from this place on, waiting for what is not written yet, until
-    /// the log is closed. A reader that is too slow gets a gap.
+    /// Follows the output from a position on, until the log is closed.
     ///
-    /// It waits for a log that this process has not written yet. Use
-    /// [`read`](Self::read) for a task that has ended.
+    /// A reader that is too slow gets a gap. The call also waits for a log that this
+    /// process has not started to write. Use [`read`](Self::read) for a task that has ended.
     pub fn follow(&self, from: u64) -> Follower {
         let cursor = Cursor::new(self.folder.to_path_buf(), from);
         Follower::new(cursor, self.live.clone(), None)
     }
 
-    /// Follows from the beginning without missing anything: see [`LosslessReader`].
+    /// Follows the output from the beginning without a gap: see [`LosslessReader`].
     pub fn follow_lossless(&self, seat: LosslessReader) -> Follower {
         let cursor = Cursor::new(self.folder.to_path_buf(), 0);
         Follower::new(cursor, self.live.clone(), Some(seat))
     }
 }
 
-/// Does what blocks where that is no harm.
+/// Runs blocking work on a blocking thread.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {

@@ -1,4 +1,4 @@
-//! One file of a log.
+//! A segment: one file of a log.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::frame::Frame;
 
-/// What a segment begins with: what it is, and its format.
+/// The first bytes of a segment: its type and its format.
 const MAGIC: &[u8; 8] = b"OFFLOG\x01\n";
 
 /// The bytes of a segment before its first frame.
@@ -15,13 +15,14 @@ pub(crate) const HEADER: u64 = 16;
 /// The bytes of one read of a segment.
 const BUFFER: usize = 64 << 10;
 
-/// The path of the segment that begins at `start`.
+/// Returns the path of the segment that begins at `start`.
 pub(crate) fn path(folder: &Path, start: u64) -> PathBuf {
     folder.join(format!("{start:020}.log"))
 }
 
-/// Where the segments of a log begin, in order. A log that was never written
-/// has none.
+/// Returns the positions of the segments of a log, in order.
+///
+/// A log that was never written has none.
 pub(crate) fn starts(folder: &Path) -> io::Result<Vec<u64>> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -38,11 +39,10 @@ pub(crate) fn starts(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(starts)
 }
 
-/// Begins the segment that starts at `start`.
+/// Creates the segment that begins at `start`.
 pub(crate) fn begin(folder: &Path, start: u64) -> io::Result<File> {
     let path = path(folder, start);
-    // One of that name can only be left of a write that failed before
-    // anything was told of it.
+    // An existing one is left of a failed write that was never published.
     if let Err(error) = std::fs::remove_file(&path)
         && error.kind() != io::ErrorKind::NotFound
     {
@@ -78,8 +78,9 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// Opens the segment that begins at `start`; nothing if it is not there, or
-    /// was torn before its first frame.
+    /// Opens the segment that begins at `start`.
+    ///
+    /// Returns `None` if it does not exist, or was torn before its first frame.
     pub(crate) fn open(folder: &Path, start: u64) -> io::Result<Option<Self>> {
         let file = match File::open(path(folder, start)) {
             Ok(file) => file,
@@ -105,8 +106,9 @@ impl Frames {
         self.place
     }
 
-    /// The header of the next whole frame, whose bytes come next. Nothing at
-    /// the end, and before a frame that is torn or still being written.
+    /// Reads the header of the next complete frame. Its bytes follow.
+    ///
+    /// Returns `None` at the end, and before a frame that is torn or being written.
     pub(crate) fn next(&mut self) -> io::Result<Option<Frame>> {
         let header = Frame::HEADER as u64;
         if self.at + header > self.length {
@@ -129,25 +131,25 @@ impl Frames {
         Ok(Some(frame))
     }
 
-    /// Goes back before a frame that is not whole, which may be one day.
+    /// Returns to the start of an incomplete frame, which may be completed later.
     fn back(&mut self) -> io::Result<Option<Frame>> {
         self.file.seek(SeekFrom::Start(self.at))?;
         Ok(None)
     }
 
-    /// Skips so many bytes of the frame that was just met.
+    /// Skips bytes of the current frame.
     pub(crate) fn skip(&mut self, bytes: u64) -> io::Result<()> {
         self.file.seek_relative(i64::try_from(bytes).unwrap_or(i64::MAX))
     }
 
-    /// Reads so many bytes of the frame that was just met.
+    /// Reads bytes of the current frame.
     pub(crate) fn read(&mut self, bytes: usize) -> io::Result<Vec<u8>> {
         let mut read = vec![0; bytes];
         self.file.read_exact(&mut read)?;
         Ok(read)
     }
 
-    /// Calls `each` with every piece of the frame that was just met.
+    /// Calls `each` with every piece of the current frame.
     pub(crate) fn visit(&mut self, bytes: u64, mut each: impl FnMut(&[u8])) -> io::Result<()> {
         let mut left = bytes;
         while left > 0 {
@@ -163,7 +165,7 @@ impl Frames {
         Ok(())
     }
 
-    /// Goes over the rest; how far the whole frames reach.
+    /// Skips the rest, and returns the extent of the complete frames.
     pub(crate) fn measure(mut self) -> io::Result<Extent> {
         let start = self.place;
         while let Some(frame) = self.next()? {

@@ -5,19 +5,20 @@ use std::path::Path;
 
 use super::segment::{self, Frames};
 
-/// Where the last `lines` lines begin, in a log that is known to end at `end`
-/// or ends with its last whole frame. They reach back to something that is not
-/// kept, but not across it.
+/// Returns the position of the last `lines` lines.
 ///
-/// However many lines are asked for, none is remembered: the lines of a segment
-/// are counted, and one that has enough of them is read once more.
+/// The log ends at `end`, or with its last complete frame. The lines do not reach across a
+/// gap.
+///
+/// No line is kept in memory: the lines of each segment are counted, and the segment with
+/// the first line is read once more.
 pub(crate) fn begins(folder: &Path, end: Option<u64>, lines: usize) -> io::Result<u64> {
     let mut wanted = lines as u64;
     let mut follows: Option<u64> = None;
     for start in segment::starts(folder)?.into_iter().rev() {
         let Some(part) = Part::of(folder, start, end.unwrap_or(u64::MAX))? else { continue };
         match follows {
-            // Something is missing in between: the lines begin behind it.
+            // The lines begin after the gap.
             Some(follows) if part.end != follows => return Ok(follows),
             None if lines == 0 => return Ok(end.unwrap_or(part.end)),
             _ => {}
@@ -34,7 +35,7 @@ pub(crate) fn begins(folder: &Path, end: Option<u64>, lines: usize) -> io::Resul
     Ok(follows.or(end).unwrap_or(0))
 }
 
-/// One segment, as far as it counts.
+/// The lines of one segment.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     start: u64,
@@ -46,8 +47,8 @@ struct Part {
 }
 
 impl Part {
-    /// The segment that begins at `start`, up to `limit`; nothing if there is
-    /// nothing in it.
+    /// Counts the segment that begins at `start`, up to `limit`. Returns `None` if it is
+    /// empty.
     fn of(folder: &Path, start: u64, limit: u64) -> io::Result<Option<Self>> {
         let (mut begun, mut last) = (0, None);
         let end = visit(folder, start, limit, |begin| {
@@ -57,8 +58,9 @@ impl Part {
         Ok(end.filter(|end| *end > start).map(|end| Self { start, end, begun, last }))
     }
 
-    /// Where the line begins that so many begin before. Nothing if the segment
-    /// went meanwhile.
+    /// Returns the start of a line, given the number of lines before it.
+    ///
+    /// Returns `None` if the segment was dropped meanwhile.
     fn begin_after(self, folder: &Path, before: u64) -> io::Result<Option<u64>> {
         let (mut passed, mut found) = (0, None);
         visit(folder, self.start, self.end, |begin| {
@@ -71,8 +73,9 @@ impl Part {
     }
 }
 
-/// Calls `each` with every place behind a newline, up to `limit`. Where the
-/// segment ends, if it is there.
+/// Calls `each` with every position after a newline, up to `limit`.
+///
+/// Returns the end of the segment, if it exists.
 fn visit(
     folder: &Path,
     start: u64,

@@ -14,14 +14,14 @@ use super::limits::LogLimits;
 use super::lossless_reader::ReaderPosition;
 use super::segment::{self, Extent, Frames};
 
-/// How large a segment's file may grow, in segments: many small frames take
-/// more room than their bytes.
+/// The largest file of a segment, as a multiple of its size: many small frames take more
+/// room than their bytes.
 const SPREAD: u64 = 4;
 
 /// The longest frame.
 const LONGEST: usize = 16 << 20;
 
-/// Output that was read and is not in the log yet.
+/// Output that was read and is not yet in the log.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) bytes: Vec<u8>,
@@ -36,7 +36,7 @@ struct Part {
 }
 
 impl Batch {
-    /// Notes that the bytes from `from` on came out of this stream.
+    /// Notes the stream of the bytes from `from` on.
     pub(crate) fn note(&mut self, stream: Stream, from: usize, at: Stamp) {
         let range = from..self.bytes.len();
         match self.parts.last_mut() {
@@ -67,21 +67,20 @@ impl Batch {
 pub(crate) struct Kept {
     /// The end of the log.
     pub(crate) end: u64,
-    /// How many bytes of it are not kept: the middle, and what could not be
-    /// written.
+    /// The number of bytes that are not kept: dropped ones, and those of failed writes.
     pub(crate) dropped: u64,
-    /// Why something could not be written.
+    /// The error of a failed write.
     pub(crate) trouble: Option<String>,
 }
 
-/// Writes one log. Blocks as files do.
+/// Writes one log. Its calls block.
 #[derive(Debug)]
 pub(crate) struct Writer {
     folder: PathBuf,
     limits: LogLimits,
     attempt: u16,
     hold: Option<ReaderPosition>,
-    /// The full segments, oldest first: where they start and what they hold.
+    /// The full segments, oldest first, with their positions and sizes.
     full: VecDeque<(u64, u64)>,
     current: Option<Current>,
     kept: Kept,
@@ -95,8 +94,9 @@ struct Current {
 }
 
 impl Writer {
-    /// A writer that goes on where an earlier attempt stopped, if there was
-    /// one. Nothing is made before something is written.
+    /// Continues the log of an earlier attempt, if there was one.
+    ///
+    /// The first write creates the files.
     pub(crate) fn open(
         folder: PathBuf,
         limits: LogLimits,
@@ -123,7 +123,7 @@ impl Writer {
         &self.kept
     }
 
-    /// Finds what earlier attempts have left, and cuts off a torn end.
+    /// Finds the segments of earlier attempts, and cuts off a torn end.
     fn take_up(&mut self) -> io::Result<()> {
         let mut output = 0;
         let starts = segment::starts(&self.folder)?;
@@ -146,7 +146,7 @@ impl Writer {
         Ok(())
     }
 
-    /// How far an attached reader must have read before so many bytes more may
+    /// Returns the position that a lossless reader must have reached before `more` bytes may
     /// be written.
     pub(crate) fn waits_for(&self, bytes: usize) -> Option<(ReaderPosition, u64)> {
         let hold = self.hold.as_ref()?;
@@ -157,13 +157,13 @@ impl Writer {
         let last = self.limits.first_segments() + over.checked_sub(1)?;
         let end = match self.full.get(last) {
             Some((start, output)) => start + output,
-            // What would be dropped is not written yet.
+            // The part that would be dropped is not written yet.
             None => self.kept.end,
         };
         (hold.read() < end).then(|| (hold.clone(), end))
     }
 
-    /// Appends what was read. What cannot be written is counted.
+    /// Appends output. Output that cannot be written is counted.
     pub(crate) fn append(&mut self, batch: &Batch) {
         for part in &batch.parts {
             let mut bytes = &batch.bytes[part.range.clone()];
@@ -250,8 +250,9 @@ impl Writer {
         Some((self.hold.clone()?, start + output))
     }
 
-    /// Counts what could not be written, and goes on behind it in a segment of
-    /// its own: half a frame may stand at the end of this one.
+    /// Counts output that could not be written, and continues after it in a new segment.
+    ///
+    /// The old segment may end with a partial frame.
     fn fail(&mut self, error: io::Error, bytes: usize) {
         if self.kept.trouble.is_none() {
             tracing::warn!(folder = %self.folder.display(), %error, "output could not be kept");
@@ -260,7 +261,7 @@ impl Writer {
         self.kept.end += bytes as u64;
         self.kept.dropped += bytes as u64;
         let Some(current) = self.current.take() else { return };
-        // Should this fail, too, readers stop before the torn frame.
+        // If this fails too, readers stop before the torn frame.
         drop(current.file.set_len(current.extent.file));
         if current.extent.output > 0 {
             self.full.push_back((current.start, current.extent.output));
@@ -269,7 +270,7 @@ impl Writer {
         }
     }
 
-    /// Makes what was written durable.
+    /// Makes all written output durable.
     pub(crate) fn flush(&mut self) {
         if let Err(error) = self.try_flush() {
             self.kept.trouble = Some(error.to_string());
@@ -291,7 +292,7 @@ impl Writer {
     }
 }
 
-/// Writes a header and what it heads, in one call if the system takes them so.
+/// Writes a header and its bytes, in one system call if possible.
 fn write_both(file: &mut File, header: &[u8], bytes: &[u8]) -> io::Result<()> {
     let mut slices = [IoSlice::new(header), IoSlice::new(bytes)];
     let mut left = &mut slices[..];

@@ -1,4 +1,4 @@
-//! The processes that one scan has met.
+//! The processes that one scan has found.
 
 use hashbrown::{HashMap, HashSet};
 use offshoot_core::TaskId;
@@ -9,27 +9,26 @@ use super::inherited_mark::InheritedMark;
 use super::roots::Roots;
 use super::stat::Stat;
 
-/// All processes as they were at one moment, found by what makes them members
-/// of a task.
+/// All processes at one moment, indexed by the properties that make them members of a task.
 #[derive(Debug, Default)]
 pub(crate) struct Census {
     all: HashMap<i32, Stat>,
     marked: HashMap<InheritedMark, Vec<i32>>,
-    /// Those in the cgroups of tasks.
+    /// The processes in the cgroups of tasks.
     grouped: HashMap<InheritedMark, HashSet<i32>>,
     groups: HashMap<i32, Vec<i32>>,
     children: HashMap<i32, Vec<i32>>,
-    /// This process and those above it, which nothing here ends.
+    /// This process and its ancestors, which are never ended.
     spared: HashSet<i32>,
     /// This process.
     own: i32,
     pub(crate) coverage: Coverage,
 }
 
-/// Whether a scan met every process that was there.
+/// Whether a scan has found every process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Coverage {
-    /// Processes may have been missed: what was not found may still be there.
+    /// Processes may have been missed, so one that was not found may exist.
     #[default]
     Partial,
     /// A process that the scan has not found does not exist.
@@ -37,13 +36,13 @@ pub(crate) enum Coverage {
 }
 
 impl Census {
-    /// A census of nothing so far.
+    /// Makes an empty census.
     pub(super) fn empty() -> Self {
         let own = rustix::process::getpid().as_raw_nonzero().get();
         Self { own, ..Self::default() }
     }
 
-    /// Leaves this process and those above it alone.
+    /// Excludes this process and its ancestors.
     pub(super) fn spare_own(&mut self) {
         self.spare(self.own);
     }
@@ -52,12 +51,12 @@ impl Census {
         pid == self.own || self.spared.contains(&pid)
     }
 
-    /// The process of this number, if the scan has met it.
+    /// Returns the process of a number, if the scan has found it.
     pub(super) fn identity_of(&self, pid: i32) -> Option<Identity> {
         self.all.get(&pid).map(Stat::identity)
     }
 
-    /// Enters a process. One that is entered already is so with its state of now.
+    /// Adds a process, or updates its state.
     pub(super) fn enter(&mut self, stat: Stat, mark: Option<InheritedMark>) {
         let pid = stat.pid;
         if let Some(mark) = mark {
@@ -74,12 +73,12 @@ impl Census {
         self.children.entry(stat.parent).or_default().push(pid);
     }
 
-    /// Notes that a process, which was entered, is in a cgroup of a task.
+    /// Notes that an added process is in a cgroup of a task.
     pub(super) fn enter_in_cgroup(&mut self, pid: i32, of: InheritedMark) {
         self.grouped.entry(of).or_default().insert(pid);
     }
 
-    /// Whether a process was met alive.
+    /// Whether a process was found alive.
     pub(super) fn is_alive(&self, pid: i32) -> bool {
         self.all.get(&pid).is_some_and(Stat::is_alive)
     }
@@ -94,7 +93,7 @@ impl Census {
         self.spared.insert(1);
     }
 
-    /// The living members of a task.
+    /// Returns the live members of a task.
     pub(crate) fn members(&self, of: &Roots) -> Vec<Identity> {
         let mut found = Vec::new();
         let mut seen = HashSet::new();
@@ -127,16 +126,16 @@ impl Census {
         roots
     }
 
-    /// Whether a marked process comes from one that this process has started for
-    /// something else, which may have been at the same moment.
+    /// Whether a marked process descends from one that this process has started for another
+    /// purpose, possibly at the same moment.
     pub(super) fn is_anothers(&self, mut pid: i32, of: &Roots) -> bool {
-        // Numbers that are used again could go round in a circle.
+        // Reused numbers could form a loop.
         for _ in 0..self.all.len() {
             let Some(stat) = self.all.get(&pid) else { return false };
             if Some(stat.identity()) == of.main {
                 return false;
             }
-            // The first process of all is left with everybody's children.
+            // The first process adopts the children of all others.
             if stat.parent == self.own && self.own != 1 {
                 return true;
             }
@@ -145,7 +144,7 @@ impl Census {
         false
     }
 
-    /// The group of a process, if it is there.
+    /// Returns the group of a process, if it exists.
     pub(crate) fn group_of(&self, process: Identity) -> Option<i32> {
         let stat = self.all.get(&process.pid).filter(|stat| stat.identity() == process)?;
         Some(stat.group)
@@ -156,8 +155,8 @@ impl Census {
         self.all.get(&pid).is_some_and(|stat| stat.parent == of)
     }
 
-    /// What is left in the sessions of dead holders that had them to
-    /// themselves, without the holders.
+    /// Returns the processes in the sessions of dead holders that had them to themselves,
+    /// without the holders.
     pub(crate) fn left_in_sessions(&self, dead_holders: &super::DeadHolders) -> Vec<Identity> {
         let who = |pid| self.all.get(&pid).copied();
         let left = self.all.values().filter(|stat| {
@@ -169,7 +168,7 @@ impl Census {
     }
 }
 
-/// The task that an environment names.
+/// Returns the task that an environment names.
 pub(super) fn mark_in(environment: &[u8]) -> Option<TaskId> {
     environment.split(|byte| *byte == 0).find_map(|variable| {
         let value = variable.strip_prefix(MARK_VARIABLE.as_bytes())?.strip_prefix(b"=")?;
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_and_those_above_it_are_nobodys_members() {
+    fn this_process_and_its_ancestors_are_no_members() {
         let mut census = Census::default();
         census.enter(stat(100, 1, 100, 100), Some(InheritedMark::of(id(1))));
         census.enter(stat(101, 100, 100, 100), Some(InheritedMark::of(id(1))));

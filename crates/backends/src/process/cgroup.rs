@@ -1,18 +1,18 @@
 //! One cgroup (version 2) for the processes of each command.
 //!
-//! A process stays in its cgroup whatever it does to its environment, its limits, its group and
-//! its parents, and so do all that it starts. It leaves only if something with the rights to do so
-//! writes its number into another cgroup. The kernel kills everything in a cgroup at once
-//! (`cgroup.kill`, since Linux 5.14), and says when it is empty.
+//! A process and its children stay in its cgroup, even if it changes its environment, its limits,
+//! its group or its parents. It leaves only if a process with that right writes its number into
+//! another cgroup. The kernel kills all processes of a cgroup at once (`cgroup.kill`, since Linux
+//! 5.14), and reports when it is empty.
 //!
 //! # No window
 //! The process of a command is the [`Helper`] at first, which writes itself into the cgroup and
-//! then becomes the program. So there is no moment at which the program runs outside. The daemon
-//! could also move the process once it is started, but the program may have forked by then.
+//! then becomes the program. So the program never runs outside. If the daemon moved the process
+//! after its start, the program might have forked before.
 //!
-//! # Where
+//! # Location
 //! Each process that executes commands makes a directory below its own cgroup, named after itself,
-//! and in it one for each task. Nothing is moved but the commands, and no controller is turned on,
+//! and in it one for each task. Only commands are moved, and no controller is turned on,
 //! so the rule against processes in inner cgroups does not apply. A user may do that where the
 //! cgroup is delegated, as below a systemd user manager; a [trial](Cgroups::open) tells. Where it
 //! fails, commands are known by their marks alone.
@@ -34,32 +34,32 @@ use super::proc::Proc;
 /// The prefix of the directory of a process that executes commands.
 const PREFIX: &str = "offshoot-";
 
-/// Tells the directories of one process apart.
+/// The counter that makes the directories of one process unique.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 /// Lists the processes of a cgroup, and moves one into it.
 const PROCESSES: &str = "cgroup.procs";
 
-/// How deep the cgroups may be that a command makes itself. Their paths are shorter than the
-/// longest that the system takes.
+/// The largest depth of the cgroups that a command makes. Their paths are shorter than the
+/// longest that the system accepts.
 const DEEPEST: usize = 12;
 
-/// Why commands are not started in cgroups of their own.
+/// The reason for which commands have no cgroups of their own.
 #[derive(Debug, thiserror::Error)]
 pub enum CgroupLack {
-    /// This program does not ask for them.
+    /// This program does not use them.
     #[error("this program does not use them")]
     Off,
-    /// There is nothing that could enter one.
+    /// No helper could enter one.
     #[error("this program was not told how to enter one")]
     Helper,
-    /// The system has none.
+    /// The system has no cgroups.
     #[error("no cgroup file system of version 2 is mounted")]
     Absent,
     /// The cgroup of this process cannot be seen.
     #[error("the cgroup of this process is not in what is mounted")]
     Hidden,
-    /// None can be made.
+    /// No cgroup can be made.
     #[error("none can be made in {directory:?}: {source}")]
     Denied {
         /// The cgroup of this process.
@@ -67,7 +67,7 @@ pub enum CgroupLack {
         /// The error of the system.
         source: io::Error,
     },
-    /// None can be entered.
+    /// No cgroup can be entered.
     #[error("none can be entered below {directory:?}: {reason}")]
     Closed {
         /// The cgroup of this process.
@@ -81,7 +81,7 @@ pub enum CgroupLack {
 #[derive(Clone, Debug)]
 pub(crate) struct Cgroups(Arc<Result<Tree, CgroupLack>>);
 
-/// The directory in which this process makes them.
+/// The directory in which this process makes cgroups.
 #[derive(Debug)]
 struct Tree {
     directory: PathBuf,
@@ -102,12 +102,12 @@ impl Cgroups {
         Self(Arc::new(Tree::open(helper)))
     }
 
-    /// The directory of the cgroups, or the reason for which there are none.
+    /// Returns the directory of the cgroups, or the reason for which there are none.
     pub(crate) fn directory(&self) -> Result<&Path, &CgroupLack> {
         self.0.as_ref().as_ref().map(|tree| &*tree.directory)
     }
 
-    /// Makes the one of a task. The helper enters it.
+    /// Makes the cgroup of a task. The helper enters it.
     pub(crate) fn make(&self, task: TaskId) -> Option<(Cgroup, Helper)> {
         let tree = self.0.as_ref().as_ref().ok()?;
         let cgroup = Cgroup::of(&tree.directory, task);
@@ -122,7 +122,7 @@ impl Cgroups {
         }
     }
 
-    /// Removes the directory, unless something is left in it.
+    /// Removes the directory, if it is empty.
     pub(crate) fn remove(&self) {
         if let Ok(tree) = self.0.as_ref() {
             tree.remove();
@@ -143,7 +143,7 @@ impl Tree {
         let Identity { pid, started } = Identity::own();
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let directory = own.join(format!("{PREFIX}{pid}-{started}-{number}"));
-        // What records hold is text.
+        // Records have text only.
         if directory.to_str().is_none() {
             return Err(CgroupLack::Hidden);
         }
@@ -185,7 +185,7 @@ impl Cgroup {
         self.0.is_dir()
     }
 
-    /// Removes it, which works once nothing is left in it.
+    /// Removes it, if it is empty.
     pub(crate) fn remove(&self) {
         remove(&self.0, DEEPEST);
     }
@@ -196,7 +196,7 @@ impl Cgroup {
         self.0.parent().map(fs::remove_dir);
     }
 
-    /// The processes in it and in those that they have made below it.
+    /// Returns the processes in it and in the cgroups below it.
     pub(super) fn members(&self, proc: &mut Proc) -> Result<Members, Errno> {
         let path = |file: &str| format!("{}/{file}", self.0.display());
         // This is one value of the whole subtree, unlike the lists.
@@ -218,7 +218,7 @@ impl Cgroup {
         Ok(members)
     }
 
-    /// Kills everything in it, and all that is being forked there. Kernels before 5.14 cannot.
+    /// Kills all its processes, including those being forked. Kernels before 5.14 cannot.
     pub(super) fn kill(&self, proc: &mut Proc) -> Result<(), Errno> {
         proc.write(&self.0.join("cgroup.kill").to_string_lossy(), b"1")
     }
@@ -227,7 +227,7 @@ impl Cgroup {
 /// The processes in a cgroup.
 #[derive(Debug, Default)]
 pub(super) struct Members {
-    /// Whether anything alive is.
+    /// Whether a live process is.
     pub(super) populated: bool,
     /// Their numbers; 0 for those that this process cannot see.
     pub(super) pids: Vec<i32>,
@@ -237,7 +237,7 @@ fn populated(events: &[u8]) -> bool {
     events.split(|byte| *byte == b'\n').any(|line| line == b"populated 1")
 }
 
-/// Removes a cgroup and those below it.
+/// Removes a cgroup with those below it.
 fn remove(directory: &Path, depth: usize) {
     let below = fs::read_dir(directory).into_iter().flatten().flatten();
     if depth > 0 {
@@ -253,8 +253,8 @@ fn remove(directory: &Path, depth: usize) {
     }
 }
 
-/// Kills and removes what a dead process left in its directory, unless that has one of `spared` in
-/// it.
+/// Kills the processes in the directory of a dead process and removes it, unless one of `spared` is
+/// in it.
 pub(super) fn clear(directory: &Path, spared: impl Fn(i32) -> bool) {
     let left = Cgroup(directory.into());
     let mut proc = Proc::default();
@@ -265,7 +265,7 @@ pub(super) fn clear(directory: &Path, spared: impl Fn(i32) -> bool) {
     left.remove();
 }
 
-/// Has this process leave the cgroup of the command that started it, if it is in one.
+/// Moves this process out of the cgroup of the command that started it, if it is in one.
 pub(super) fn leave_command() {
     let Ok(own) = own_directory() else { return };
     let Some(outside) = outside_commands(&own) else { return };
@@ -274,8 +274,8 @@ pub(super) fn leave_command() {
     }
 }
 
-/// The cgroup in which the outermost directory of a process that executes commands is, on the way
-/// to this one.
+/// Returns the parent of the outermost directory of a process that executes commands, among the
+/// ancestors of this cgroup.
 fn outside_commands(own: &Path) -> Option<&Path> {
     let made = |path: &&Path| {
         let name = path.file_name().and_then(|name| name.to_str());

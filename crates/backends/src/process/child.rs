@@ -1,4 +1,4 @@
-//! The main process of a task, as long as this one has not reaped it.
+//! The main process of a task, until it is reaped.
 
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
@@ -18,18 +18,18 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// process can have its number or its group's. Dropping it kills the group.
 #[derive(Debug)]
 pub(crate) struct Process {
-    // Gone once it is reaped.
+    // `None` once it is reaped.
     child: Option<Child>,
     identity: Identity,
     signals: SignalRoute,
-    // Taken when the process is started, so that its end can be noticed whatever runs out.
+    // Opened when the process starts, so that its end is noticed at any limit of resources.
     held: Option<OwnedFd>,
 }
 
 /// The route of the signals to the group of the main process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignalRoute {
-    /// To the program and what it starts in that group.
+    /// To the program and its processes in that group.
     Direct,
     /// To a process that passes them on to the program, which is its child and
     /// leads a group of its own.
@@ -56,18 +56,17 @@ impl Process {
         self.identity
     }
 
-    /// The route of the signals to its group.
+    /// Returns the route of the signals to its group.
     pub(crate) fn signals(&self) -> SignalRoute {
         self.signals
     }
 
-    /// SignalRoute the whole group.
+    /// Signals the whole group.
     pub(crate) fn signal_group(&self, signal: Signal) {
         if self.child.is_some()
             && let Some(group) = Pid::from_raw(self.identity.pid)
         {
-            // The group may be empty but for the one that is not reaped, and
-            // that one may have left it.
+            // The group may be empty except for the unreaped process, which may have left it.
             let _ = rustix::process::kill_process_group(group, signal);
             if rustix::process::getpgid(Some(group)).is_ok_and(|now| now != group) {
                 let _ = rustix::process::kill_process(group, signal);
@@ -75,13 +74,13 @@ impl Process {
         }
     }
 
-    /// Asks the whole group to end, also what is stopped.
+    /// Asks the whole group to end, including stopped processes.
     pub(crate) fn ask_group(&self) {
         self.signal_group(Signal::TERM);
         self.signal_group(Signal::CONT);
     }
 
-    /// Resolves once the process has ended. It stays to be reaped.
+    /// Waits until the process has ended. It is not reaped.
     pub(crate) fn exited(&mut self) -> impl Future<Output = ()> + Send + 'static + use<> {
         let pid = Pid::from_raw(self.identity.pid).filter(|_| self.child.is_some());
         let held = self.held.take();
@@ -108,13 +107,14 @@ impl Process {
     }
 }
 
-/// The most memory that this process has had. A process is counted from before
-/// it became the command, when it shared our memory: what is no more than ours
-/// tells nothing of the command.
+/// Returns the peak memory of this process.
+///
+/// The count of a process begins before it becomes the command, while it shares our memory.
+/// A value no larger than ours therefore shows nothing about the command.
 fn own_peak() -> u64 {
     use nix::sys::resource::{UsageWho, getrusage};
     let kilobytes = getrusage(UsageWho::RUSAGE_SELF).map_or(0, |used| used.max_rss());
-    // Elsewhere it is told in bytes.
+    // Other systems report bytes.
     let unit = if cfg!(target_os = "linux") { 1024 } else { 1 };
     u64::try_from(kilobytes).unwrap_or(0) * unit
 }
@@ -123,7 +123,7 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.signal_group(Signal::KILL);
         if let Some(mut child) = self.child.take() {
-            // It goes soon, but perhaps not at once.
+            // It may take a moment to end.
             let reaper = std::thread::Builder::new().name("offshoot-reap".into());
             drop(reaper.spawn(move || child.wait()));
         }
@@ -140,7 +140,7 @@ fn hold(_pid: Pid) -> Option<OwnedFd> {
     None
 }
 
-/// Waits on a thread of its own, where nothing better is to be had.
+/// Waits on a thread of its own, for systems without process descriptors.
 async fn exited_on_a_thread(pid: Pid) {
     let (tell, told) = tokio::sync::oneshot::channel();
     let wait = move || {
@@ -151,7 +151,7 @@ async fn exited_on_a_thread(pid: Pid) {
     let thread = std::thread::Builder::new().name("offshoot-wait".into()).spawn(wait);
     match thread {
         Ok(_) => drop(told.await),
-        // Neither a descriptor nor a thread can be had: the process is asked for again and again.
+        // Neither a descriptor nor a thread is available, so the process is polled.
         Err(_) => exited_by_polling(pid).await,
     }
 }

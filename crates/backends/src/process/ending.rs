@@ -1,4 +1,4 @@
-//! Ending the members of a task: TERM, and KILL to those that stay.
+//! The end of the members of a task: TERM, then KILL to those that stay.
 
 use std::future::Future;
 use std::os::fd::OwnedFd;
@@ -18,16 +18,16 @@ use super::scan::{self, ScanRequest};
 use super::scanner::ScanPurpose;
 use super::{Roots, Scanner, SignalRoute};
 
-/// How long a process that cannot be awaited is left before it is looked for
-/// again.
+/// The pause between two checks of a process that cannot be awaited.
 const AGAIN: Duration = Duration::from_millis(20);
 
 /// The most scans for the members of a command when its runtime closes.
 const LAST_LOOKS: usize = 8;
 
-/// Ends every member and resolves once none is left; how many there were. They
-/// are asked to end, and killed once `patience` is over. It looks again after
-/// each round, because a member may have started another meanwhile.
+/// Ends every member, and returns their number once none is left.
+///
+/// Members are asked to end, and killed once `patience` is over. Each round scans again,
+/// because a member may have started another one meanwhile.
 pub(crate) async fn end_members(
     scanner: &Scanner,
     roots: &Roots,
@@ -40,7 +40,7 @@ pub(crate) async fn end_members(
     end(scanner, EndTarget::Command(roots), find, patience).await
 }
 
-/// Does so for whatever is found.
+/// Ends the processes that each scan finds.
 pub(crate) async fn end_found(
     scanner: &Scanner,
     find: impl Fn(&super::Census) -> Vec<Identity>,
@@ -49,7 +49,7 @@ pub(crate) async fn end_found(
     end(scanner, EndTarget::Any, find, patience).await
 }
 
-/// EndTarget processes are ended.
+/// The processes to end.
 #[derive(Clone, Copy)]
 enum EndTarget<'a> {
     Command(&'a Roots),
@@ -90,7 +90,7 @@ async fn end(
         let mut members = find(&census);
         members.retain(|member| !round.refused.contains(member));
         match (members.is_empty(), census.coverage) {
-            // One that vanished since may have started another, so this alone is an end.
+            // A vanished member may have started another one, so only an empty scan is the end.
             (true, Coverage::Complete) => return round.met.len(),
             (true, Coverage::Partial) => tokio::time::sleep(AGAIN).await,
             (false, coverage) => {
@@ -101,8 +101,9 @@ async fn end(
     }
 }
 
-/// Asks those members to end that are not in the group of the main process,
-/// which is asked as a whole.
+/// Asks the members outside the group of the main process to end.
+///
+/// The group is asked as a whole.
 pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: SignalRoute) {
     let Some(main) = roots.main else { return };
     let census = scanner.scan(roots.since(), ScanPurpose::Find(Some(roots))).await;
@@ -119,7 +120,7 @@ pub(crate) async fn tell_strays(scanner: &Scanner, roots: &Roots, signals: Signa
     }
 }
 
-/// Kills every member there is now, without waiting for anything.
+/// Kills every present member, without waiting.
 pub(crate) fn kill_members<'a>(of: impl Iterator<Item = &'a Roots> + Clone) {
     let Some(since) = of.clone().map(Roots::since).min() else { return };
     let mut request = ScanRequest::since(since);
@@ -160,13 +161,13 @@ struct RemainingMembers {
 }
 
 impl EndRound {
-    /// SignalRoute each member that is due one; those to wait for.
+    /// Signals each member that is due a signal, and returns those to wait for.
     fn signal(&mut self, members: Vec<Identity>, coverage: Coverage) -> RemainingMembers {
         let mut there = RemainingMembers::default();
         for member in members {
             let new = self.met.insert(member);
             let signal = match (self.stage, coverage) {
-                // While others are still to be found, each that goes makes room for a new one.
+                // Until all are found, each member that ends makes room for a new one.
                 (EndStage::Killing, Coverage::Partial) => None,
                 (EndStage::Killing, Coverage::Complete) => Some(Signal::KILL),
                 (EndStage::Asking, _) => new.then_some(Signal::TERM),
@@ -174,7 +175,7 @@ impl EndRound {
             match member.send(signal) {
                 SignalResult::There(held) => {
                     if signal == Some(Signal::TERM) {
-                        // One that is stopped does not hear it otherwise.
+                        // A stopped process handles the signal only once it continues.
                         member.send(Some(Signal::CONT));
                     }
                     there.held.push(held);
@@ -194,7 +195,7 @@ impl EndRound {
         there
     }
 
-    /// Waits until those are gone, or patience is.
+    /// Waits until these processes have ended, or patience is over.
     async fn wait(
         &mut self,
         there: RemainingMembers,

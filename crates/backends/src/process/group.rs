@@ -1,4 +1,4 @@
-//! Ending a group where the system does not tell who is in it.
+//! The end of a group, for systems that do not list its members.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,8 +11,8 @@ use super::Roots;
 /// Pause between two checks whether the group is empty.
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How often it is looked after it was killed: what cannot be reaped here may
-/// count as there for ever.
+/// The number of checks after the kill: a process that cannot be reaped here may seem to
+/// exist for ever.
 const LOOKS: usize = 50;
 
 /// Asks a group to end, kills it once patience is over, and resolves once it

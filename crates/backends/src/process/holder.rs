@@ -1,10 +1,9 @@
 //! The processes that have held the data directory, so that the processes they left
 //! behind are known.
 //!
-//! A command that drops its mark and whose main process has ended is found
-//! only by its group, and the number of a group may be used again. Within
-//! the session of the process that started it that cannot happen: the system reuses
-//! neither number while a process has it.
+//! A command that removes its marks, and whose main process has ended, is found only by its
+//! group. The system may reuse the number of a group, but not within the session of the
+//! process that started it: neither number is reused while a process has it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,18 +17,19 @@ use super::cgroup::{self, Cgroup, Cgroups};
 use super::identity::{Identity, boot};
 use super::stat::Stat;
 
-/// The most dead holders that are remembered: one that dies before it has
-/// recovered leaves the work of those before it to the next.
+/// The largest number of remembered dead holders.
+///
+/// A holder that dies before it has recovered leaves the work for earlier ones to the next.
 const REMEMBERED: usize = 16;
 
-/// One process that holds a data folder, or held it.
+/// A process that holds a data directory, or held it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Holder {
     boot: String,
     pid: i32,
     started: u64,
     session: i32,
-    /// Whether all of its session was started by it for its tasks.
+    /// Whether it started every process of its session for its tasks.
     #[serde(default)]
     sole: bool,
     /// The directory of the cgroups of its tasks.
@@ -37,20 +37,20 @@ struct Holder {
     cgroups: Option<PathBuf>,
 }
 
-/// Those that held the folder before this process, in this boot.
+/// The earlier holders of the directory in this boot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeadHolders(Arc<[Holder]>);
 
-/// EndTarget a process's session is.
+/// The processes in the session of a holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SessionUse {
-    /// Others may be in it.
+    /// The session may have other processes.
     Shared,
-    /// Everything in it was started for tasks.
+    /// Every process of the session was started for a task.
     Sole,
 }
 
-/// The file that says who holds the folder.
+/// The file with the holders of the directory.
 #[derive(Debug)]
 pub(crate) struct HolderFile(PathBuf);
 
@@ -59,11 +59,11 @@ impl HolderFile {
         Self(folder.join("holders"))
     }
 
-    /// Enters this process, and returns those that came before it.
+    /// Adds this process, and returns the earlier holders.
     pub(crate) fn enter(&self, session: SessionUse, cgroups: &Cgroups) -> io::Result<DeadHolders> {
         let own = Holder::own(session, cgroups);
         let told: Vec<Holder> = match std::fs::read(&self.0) {
-            // One that was torn by a crash tells nothing.
+            // A file that was torn by a crash has no holders.
             Ok(text) => serde_json::from_slice(&text).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
@@ -81,7 +81,7 @@ impl HolderFile {
 
     fn write(&self, content: &[u8]) -> io::Result<()> {
         match crate::file::replace(&self.0, content) {
-            // Who is in it is told by one that is torn no less than by none.
+            // A torn file has no more information than a missing one.
             Err(full) if full.kind() == io::ErrorKind::StorageFull => {
                 crate::file::overwrite(&self.0, content).map_err(|_| full)
             }
@@ -91,13 +91,14 @@ impl HolderFile {
 }
 
 impl HolderFile {
-    /// Forgets the dead holders, of which nothing is left. Other processes may get their
-    /// numbers from now on.
+    /// Removes the dead holders, which have left no process behind.
+    ///
+    /// Other processes may get their numbers from now on.
     pub(crate) fn forget_formers(&self, session: SessionUse, cgroups: &Cgroups) -> io::Result<()> {
         self.write(&serde_json::to_vec(&[Holder::own(session, cgroups)])?)
     }
 
-    /// Forgets every holder, this process included, which leaves nothing behind.
+    /// Removes every holder, including this process, which leaves no process behind.
     pub(crate) fn clear(&self) -> io::Result<()> {
         self.write(b"[]")
     }
@@ -106,10 +107,10 @@ impl HolderFile {
 impl Holder {
     fn own(session: SessionUse, cgroups: &Cgroups) -> Self {
         let Identity { pid, started } = Identity::own();
-        // Zero where the leader is outside the namespace of this process, as in
-        // a container, so this is not asked of a call whose answer is a `Pid`.
+        // The id is zero if the leader is outside the namespace of this process, as in a
+        // container. A `Pid` cannot be zero, so another call is used.
         let number = Stat::of(pid).map_or(0, |stat| stat.session);
-        // Only a leader can know who is in its session.
+        // Only the leader knows the processes of its session.
         let sole = session == SessionUse::Sole && number == pid;
         let cgroups = cgroups.directory().ok().map(Path::to_path_buf);
         Self { boot: boot().to_owned(), pid, started, session: number, sole, cgroups }
@@ -130,8 +131,10 @@ impl Holder {
 }
 
 impl DeadHolders {
-    /// Whether one of them lives: then this folder is a copy of the one that it
-    /// holds, and what is told here of its processes is not about leftovers.
+    /// Whether a holder lives.
+    ///
+    /// This directory is then a copy of the one that it holds, and the listed processes are
+    /// not leftovers.
     pub(crate) fn any_lives(&self) -> bool {
         let lives = |holder: &Holder| {
             Stat::of(holder.pid)
@@ -140,13 +143,13 @@ impl DeadHolders {
         self.0.iter().any(lives)
     }
 
-    /// The cgroups that they have made for a task and that are still there.
+    /// Returns the existing cgroups that they made for a task.
     pub(crate) fn cgroups_of(&self, task: TaskId) -> Vec<Cgroup> {
         let made = self.0.iter().filter_map(|holder| holder.cgroups.as_deref());
         made.map(|directory| Cgroup::of(directory, task)).filter(Cgroup::exists).collect()
     }
 
-    /// Kills and removes what is left in the cgroups that they have made, for whatever task.
+    /// Kills the processes in all cgroups that they made, and removes these cgroups.
     pub(crate) fn clear_cgroups(&self) {
         let above = above();
         for directory in self.0.iter().filter_map(|holder| holder.cgroups.as_deref()) {
@@ -154,12 +157,12 @@ impl DeadHolders {
         }
     }
 
-    /// Whether one of them led this session and is dead.
+    /// Whether a dead holder led this session.
     pub(crate) fn left_session(&self, session: i32, who: impl Fn(i32) -> Option<Stat>) -> bool {
         self.0.iter().any(|holder| holder.led(session, &who))
     }
 
-    /// Whether one of them led this session, had it to itself and is dead.
+    /// Whether a dead holder led this session and had it to itself.
     pub(crate) fn left_sole_session(
         &self,
         session: i32,
@@ -168,13 +171,13 @@ impl DeadHolders {
         self.0.iter().any(|holder| holder.sole && holder.led(session, &who))
     }
 
-    /// Whether one of them had its session to itself.
+    /// Whether a holder had its session to itself.
     pub(crate) fn had_sole_session(&self) -> bool {
         self.0.iter().any(|holder| holder.sole)
     }
 }
 
-/// This process and those above it.
+/// Returns this process and its ancestors.
 fn above() -> HashSet<i32> {
     let (mut above, mut next) = (HashSet::new(), Identity::own().pid);
     while above.insert(next) {

@@ -11,7 +11,7 @@ use super::stat::Stat;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub(crate) pid: i32,
-    /// In ticks since the boot; 0 where the platform does not tell.
+    /// The start in ticks since the boot; 0 if the platform does not report it.
     pub(crate) started: u64,
 }
 
@@ -19,23 +19,23 @@ pub(crate) struct Identity {
 #[derive(Debug)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code))]
 pub(crate) enum SignalResult {
-    /// The process is there, and this tells when it is not any more.
+    /// The process exists, and this watch reports its end.
     There(OwnedFd),
-    /// It had gone.
+    /// It had ended.
     Gone,
-    /// It is not ours to end.
+    /// This process may not signal it.
     Refused,
-    /// This process has no descriptor left to hold it by.
+    /// This process has no descriptor left for it.
     Unheld,
 }
 
 impl Identity {
-    /// The process that has this number now.
+    /// Returns the process that has a number now.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Stat::of(pid).map(|stat| stat.identity())
     }
 
-    /// This process.
+    /// Returns this process.
     pub(crate) fn own() -> Self {
         let pid = rustix::process::getpid().as_raw_nonzero().get();
         Self::of(pid).unwrap_or(Self { pid, started: 0 })
@@ -78,15 +78,14 @@ impl Identity {
         }
     }
 
-    /// Does nothing: without descriptors only groups of our own are signalled.
+    /// Has no effect: without descriptors only our own groups are signalled.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn send(self, _signal: Option<Signal>) -> SignalResult {
         SignalResult::Refused
     }
 }
 
-/// Tells this boot of the machine from any other; empty where the platform
-/// does not tell.
+/// Returns the id of this boot of the machine; empty if the platform does not report it.
 pub(crate) fn boot() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {

@@ -10,7 +10,7 @@
 //!   holds 64 bits, and has no effect while it is as high as a mark. A process that is
 //!   not confined can lower it.
 //!
-//! Both stand for the same [`InheritedMark`]: the number that is made from the id.
+//! Both represent the same [`InheritedMark`]: a number derived from the id.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ const FLOOR: u64 = 1 << 62;
 pub struct InheritedMark(u64);
 
 impl InheritedMark {
-    /// The mark of a task's processes: the random part of its id.
+    /// Returns the mark of a task's processes: the random part of its id.
     pub fn of(task: TaskId) -> Self {
         let [.., a, b, c, d, e, f, g, h] = task.to_bytes();
         Self(FLOOR | (u64::from_be_bytes([a, b, c, d, e, f, g, h]) & (FLOOR - 1)))
@@ -50,8 +50,8 @@ impl InheritedMark {
     /// Sets the rlimit mark on this process while `work` starts a process, so that the
     /// new process has it from its first moment.
     ///
-    /// Another process that this one starts at that moment has the mark, too, and is
-    /// told apart by its parent.
+    /// Another process that this one starts at that moment also has the mark. Its parent
+    /// shows the difference.
     pub(crate) fn set_during<T>(self, work: impl FnOnce() -> T) -> T {
         let _turn = MarkTurn::take(self);
         work()
@@ -102,7 +102,7 @@ impl MarkTurn {
 impl Drop for MarkTurn {
     fn drop(&mut self) {
         let mut turns = TURNS.lock();
-        // Unless a later turn has taken over.
+        // A later turn may have taken over.
         if turns.taken == Some(self.0) {
             limit::set(turns.usual);
             turns.taken = None;
@@ -111,7 +111,7 @@ impl Drop for MarkTurn {
     }
 }
 
-/// Makes this process, and those that it starts from now on, belong to no task.
+/// Removes the mark of this process and its later children, so they belong to no task.
 pub fn belong_to_no_task() {
     super::cgroup::leave_command();
     limit::set(None);
@@ -134,7 +134,7 @@ mod limit {
 
 #[cfg(not(target_os = "linux"))]
 mod limit {
-    /// Does nothing: this system has no such limit.
+    /// Has no effect: this system has no such limit.
     pub(super) fn set(_current: Option<u64>) -> Option<u64> {
         None
     }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_somebody_set_is_no_mark() {
+    fn a_limit_of_the_user_is_no_mark() {
         let limits = |soft: &str| {
             format!("Max realtime priority     0  0\nMax realtime timeout  {soft}  unlimited  us\n")
         };

@@ -1,6 +1,6 @@
 //! The process number that the kernel gave out last.
 
-/// The most numbers that are looked at one by one instead of listing all processes again.
+/// The most numbers that are examined one by one, instead of listing all processes again.
 const MOST: usize = 4_096;
 
 /// A position in the sequence of process numbers.
@@ -13,19 +13,19 @@ pub(super) struct PidCursor(i32);
 /// The numbers given out between two readings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum RecentPids {
-    /// In the order in which they were given out.
+    /// The numbers, in the order in which they were given out.
     These(Vec<i32>),
     TooMany,
 }
 
 impl PidCursor {
-    /// The position that `/proc/loadavg` states, whose last field it is.
+    /// Reads the position from the last field of `/proc/loadavg`.
     pub(super) fn parse(loadavg: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(loadavg).ok()?;
         text.split_ascii_whitespace().nth(4)?.parse().ok().map(Self)
     }
 
-    /// The numbers given out since `earlier`. They are below `highest`.
+    /// Returns the numbers given out since `earlier`. They are below `highest`.
     pub(super) fn since(self, earlier: Self, highest: i32) -> RecentPids {
         let numbers: Vec<i32> = if earlier.0 <= self.0 {
             (earlier.0..self.0).map(|number| number + 1).take(MOST + 1).collect()

@@ -1,4 +1,4 @@
-//! Reading `/proc` also when the process has no descriptor to spare.
+//! Access to `/proc`, even at the limit of open files.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,7 +13,7 @@ use rustix::io::Errno;
 /// The descriptors that are kept in reserve.
 const SPARE: usize = 8;
 
-/// Reads files of `/proc`, and holds the descriptors that this takes.
+/// Reads files of `/proc` with reserved descriptors.
 ///
 /// At the limit of open files one of the spare descriptors is closed first. Another thread may
 /// take its place; then the read fails with [`Errno::MFILE`] and can be repeated later.
@@ -32,7 +32,7 @@ impl Proc {
         Ok(())
     }
 
-    /// Calls what opens a descriptor, with one of the spare ones if it must be.
+    /// Opens a descriptor, if necessary after closing a spare one.
     pub(super) fn opening<T>(&mut self, open: impl Fn() -> Result<T, Errno>) -> Result<T, Errno> {
         loop {
             match open() {
@@ -42,7 +42,7 @@ impl Proc {
         }
     }
 
-    /// The content of a file; nothing if its process is gone or cannot be looked at.
+    /// Returns the content of a file, or `None` if its process has ended or is inaccessible.
     pub(super) fn read(&mut self, path: &str) -> Result<Option<&[u8]>, Errno> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let file = match self.opening(|| rustix::fs::open(path, flags, Mode::empty())) {
@@ -60,7 +60,7 @@ impl Proc {
         }
     }
 
-    /// Writes to a file that exists. One that does not, or refuses, is left as it is.
+    /// Writes to an existing file. Errors are ignored.
     pub(super) fn write(&mut self, path: &str, content: &[u8]) -> Result<(), Errno> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         match self.opening(|| rustix::fs::open(path, flags, Mode::empty())) {
@@ -73,7 +73,7 @@ impl Proc {
         }
     }
 
-    /// The names of the directories in one; none if it is gone.
+    /// Returns the names of the subdirectories of a directory, or none if it does not exist.
     pub(super) fn subdirectories(&mut self, path: &Path) -> Result<Vec<OsString>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = match self.opening(|| rustix::fs::open(path, flags, Mode::empty())) {
@@ -92,7 +92,7 @@ impl Proc {
         Ok(names)
     }
 
-    /// The numbers of all processes, in ascending order.
+    /// Returns the numbers of all processes, in ascending order.
     pub(super) fn list(&mut self) -> Result<Vec<i32>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = self.opening(|| rustix::fs::open("/proc", flags, Mode::empty()))?;
@@ -105,7 +105,7 @@ impl Proc {
     }
 }
 
-/// Whether a call failed for want of something that may be there later.
+/// Whether a call failed for lack of a resource that may be free later.
 pub(super) fn is_shortage(error: Errno) -> bool {
     matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::AGAIN)
 }

@@ -1,4 +1,4 @@
-//! A descriptor of a process, which tells when the process ends.
+//! A descriptor of a process, which reports its end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// A process held by a descriptor: its number is not given away meanwhile.
+/// A process held by a descriptor. Its number is not reused meanwhile.
 #[derive(Debug)]
 pub(crate) struct ProcessWatch(AsyncFd<OwnedFd>);
 

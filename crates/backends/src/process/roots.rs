@@ -6,8 +6,9 @@ use super::cgroup::Cgroup;
 use super::holder::DeadHolders;
 use super::identity::Identity;
 
-/// Where a task's processes begin: each of these, and all that descend from
-/// them, are its members.
+/// The roots of a task's processes.
+///
+/// Each root and all its descendants are members of the task.
 #[derive(Clone, Debug)]
 pub(crate) struct Roots {
     /// Every process with this task's mark.
@@ -16,14 +17,14 @@ pub(crate) struct Roots {
     /// the group while that process lives or is not reaped, nor in a session that a dead
     /// holder left behind.
     pub(crate) main: Option<Identity>,
-    /// Its cgroups: the one of this attempt, or those that dead holders have left.
+    /// Its cgroups: that of this attempt, or those that dead holders have left.
     pub(crate) cgroups: Vec<Cgroup>,
     /// The dead holders.
     pub(crate) dead_holders: DeadHolders,
 }
 
 impl Roots {
-    /// The members of a task that this process has started.
+    /// Returns the roots of a task that this process has started.
     pub(crate) fn ours(mark: TaskId, main: Identity, cgroup: Option<Cgroup>) -> Self {
         let cgroups = cgroup.into_iter().collect();
         Self { mark, main: Some(main), cgroups, dead_holders: DeadHolders::default() }

@@ -1,6 +1,6 @@
 //! One scan of all processes that misses none.
 //!
-//! # The problem
+//! # Problem
 //! A listing of `/proc` is no snapshot. A process that forks and exits between the moment it is
 //! listed and the moment it is examined, or that is born behind the end of the listing, is missed
 //! together with its child.
@@ -14,13 +14,14 @@
 //! was visible throughout one of the two listings. The second listing is for numbers that start
 //! over: a child may have a lower number than its parent.
 //!
-//! # Ending what keeps forking
-//! A process on the [`KillList`] is stopped as soon as it is met, and all of them are killed once
-//! the scan is complete. Killed one by one, each would make room under the limit of processes for
-//! a new child of the others.
+//! # Processes that keep forking
+//! A process on the [`KillList`] is stopped as soon as it is found, and all of them are killed once
+//! the scan is complete. If they were killed one by one, each would make room under the limit of
+//! processes for a new child of the others.
 //!
 //! # Cgroups
-//! What is in a command's cgroup is read last, so that what it holds at the end of the scan is known. The kernel says whether a cgroup is empty, and kills all of one at once.
+//! The cgroup of a command is read last, so its content at the end of the scan is known. The kernel
+//! reports whether a cgroup is empty, and kills all its processes at once.
 
 use std::os::fd::OwnedFd;
 
@@ -37,8 +38,9 @@ use super::proc::{Proc, is_shortage};
 use super::roots::Roots;
 use super::stat::Stat;
 
-/// How many numbers a scan examines behind its listings before it gives up. A scan serves many
-/// commands, and one of them must not hold up the others.
+/// The largest number of process numbers that a scan examines after its listings.
+///
+/// A scan serves many commands, and one of them must not delay the others.
 const MOST: usize = 32_768;
 
 /// The most ancestors of a process that are searched.
@@ -70,7 +72,7 @@ pub(crate) struct ScanRequest {
     pub(crate) since: u64,
     /// Processes that are not examined.
     pub(crate) passed_over: HashSet<i32>,
-    /// Those whose processes are members, whatever else is known of them.
+    /// The cgroups whose processes are members in any case.
     cgroups: HashMap<Cgroup, InheritedMark>,
     kill: KillList,
 }
@@ -103,12 +105,12 @@ struct Scan<'a> {
     stopped: HashSet<i32>,
 }
 
-/// Looks at every process but those passed over. Blocks for as long as the system takes.
+/// Examines every process except the skipped ones. Blocks for as long as the system takes.
 pub(super) fn take(request: &ScanRequest, proc: &mut Proc) -> Census {
     let mut look = Scan { request, proc, census: Census::empty(), stopped: HashSet::new() };
     look.census.coverage = match look.examine_all_and_cgroups() {
         Ok(coverage) => coverage,
-        // A system that tells nothing of processes has none that could be found.
+        // A system without `/proc` has no process that could be found.
         Err(Errno::NOENT) => Coverage::Complete,
         Err(_) => Coverage::Partial,
     };
@@ -131,8 +133,9 @@ impl Scan<'_> {
         Ok(coverage)
     }
 
-    /// Kills what is in the cgroups of commands on the kill list, but for those that have this
-    /// process or one above it in them: the processes of these are killed one by one.
+    /// Kills all processes in the cgroups of commands on the kill list.
+    ///
+    /// Processes in a cgroup with this process or one of its ancestors are killed one by one.
     fn kill_cgroups(&mut self) -> Result<(), Errno> {
         let mut above = None;
         for cgroup in self.request.kill.by_mark.values().flat_map(|roots| &roots.cgroups) {
@@ -151,7 +154,7 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// This process and those above it.
+    /// Returns this process and its ancestors.
     fn above(&mut self) -> Result<HashSet<i32>, Errno> {
         let (mut above, mut next) = (HashSet::new(), Identity::own().pid);
         while above.insert(next) {
@@ -160,8 +163,9 @@ impl Scan<'_> {
         Ok(above)
     }
 
-    /// Enters what is in a cgroup. The list of a cgroup whose processes fork and end may miss all
-    /// of them.
+    /// Adds the processes of a cgroup.
+    ///
+    /// The list of a cgroup whose processes fork and end may miss all of them.
     fn examine_cgroup(&mut self, cgroup: &Cgroup, mark: InheritedMark) -> Result<Coverage, Errno> {
         let members = cgroup.members(self.proc)?;
         let mut met = !members.populated;
@@ -189,7 +193,7 @@ impl Scan<'_> {
             }
         }
         if cursor.is_none() {
-            // The kernel does not tell what is new, so it must be listed until there is nothing.
+            // The kernel does not report new processes, so the listing is repeated until it is empty.
             return self.list_until_nothing_is_new(listed);
         }
         let mut left = MOST;
@@ -238,8 +242,9 @@ impl Scan<'_> {
         Ok(number.unwrap_or(i32::MAX))
     }
 
-    /// Examines the process that got this number. Threads have numbers, too; each belongs to a
-    /// process that is examined itself.
+    /// Examines the process with a number.
+    ///
+    /// Threads also have numbers; each belongs to a process that is examined itself.
     fn examine_new(&mut self, pid: i32) -> Result<(), Errno> {
         match hold(self.proc, pid) {
             Ok(_) | Err(Errno::NOSYS) => self.examine(pid),
@@ -267,8 +272,8 @@ impl Scan<'_> {
         Ok(line.and_then(|line| Stat::parse(pid, line)))
     }
 
-    /// What tells whose a process is, if this one may see it: its mark or, where none could be
-    /// given to it, the task that its environment names.
+    /// Returns the mark of a process, or the task that its environment names if it could not be
+    /// marked.
     fn mark(&mut self, pid: i32) -> Result<Option<InheritedMark>, Errno> {
         let limits = self.proc.read(&format!("/proc/{pid}/limits"))?.unwrap_or_default();
         if let Some(mark) = std::str::from_utf8(limits).ok().and_then(InheritedMark::in_limits) {
@@ -278,8 +283,9 @@ impl Scan<'_> {
         Ok(mark_in(environment).map(InheritedMark::of))
     }
 
-    /// Whether a process is known for a member of a command on the kill list as soon as it is met.
-    /// Members that show only later are killed with the others.
+    /// Whether a process is recognized at once as a member of a command on the kill list.
+    ///
+    /// Members that are recognized later are killed with the others.
     fn is_to_be_killed(&mut self, stat: Stat, mark: Option<InheritedMark>) -> Result<bool, Errno> {
         if self.stopped.contains(&stat.parent) {
             return Ok(true);
@@ -299,7 +305,7 @@ impl Scan<'_> {
         Ok(!self.census.is_spared(stat.pid) && !self.census.is_anothers(stat.pid, roots))
     }
 
-    /// Enters those above a process that were not met yet.
+    /// Adds the ancestors of a process that were not found yet.
     fn enter_ancestors(&mut self, mut stat: Stat) -> Result<(), Errno> {
         for _ in 0..ABOVE {
             if stat.parent <= 1 || self.census.identity_of(stat.parent).is_some() {
@@ -323,8 +329,10 @@ impl Scan<'_> {
         }
     }
 
-    /// Sends a signal to this process and no other. One that is gone, or is not ours to signal,
-    /// gets none; an error means that it may get it later.
+    /// Sends a signal to exactly this process.
+    ///
+    /// A process that has ended, or that we may not signal, gets none. After an error it may
+    /// get the signal later.
     fn send(&mut self, to: Identity, signal: Signal) -> Result<(), Errno> {
         let held = match hold(self.proc, to.pid) {
             Ok(held) => held,
@@ -348,7 +356,7 @@ fn hold(proc: &mut Proc, pid: i32) -> Result<OwnedFd, Errno> {
     proc.opening(|| pidfd_open(pid, PidfdFlags::empty()))
 }
 
-/// Elsewhere no process can be held.
+/// Other systems have no process descriptors.
 #[cfg(not(target_os = "linux"))]
 fn hold(_proc: &mut Proc, _pid: i32) -> Result<OwnedFd, Errno> {
     Err(Errno::SRCH)

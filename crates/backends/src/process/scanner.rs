@@ -2,7 +2,7 @@
 //!
 //! The cost of a scan grows with the number of processes, and a thousand commands that
 //! end together would each take one. So a caller joins the scan that begins next, and
-//! never one under way, which may have passed the caller's processes already.
+//! never a running one, which may have passed the caller's processes already.
 //!
 //! The scanning thread and its descriptors exist before the first command, so that
 //! commands can be ended at the limit of processes or open files, too.
@@ -61,7 +61,7 @@ impl Drop for ScannerHandle {
     }
 }
 
-/// The scan that begins when the one under way is over.
+/// The scan that begins when the running one ends.
 #[derive(Debug)]
 struct NextScan {
     request: ScanRequest,
@@ -77,7 +77,7 @@ pub(crate) enum ScanPurpose<'a> {
 }
 
 impl Scanner {
-    /// Starts the thread that looks.
+    /// Starts the scanning thread.
     pub(crate) fn start() -> io::Result<Self> {
         let shared = Arc::<ScannerShared>::default();
         let mut proc = Proc::default();
@@ -88,8 +88,8 @@ impl Scanner {
         Ok(Self(Arc::new(ScannerHandle(shared))))
     }
 
-    /// The processes as they are after this was called, with the marks of
-    /// those that started no earlier than `since`.
+    /// Scans the processes that exist after this call, with the marks of those that started
+    /// no earlier than `since`.
     pub(crate) async fn scan(&self, since: u64, measure: ScanPurpose<'_>) -> Arc<Census> {
         let mut seen = self.join(since, measure);
         match seen.wait_for(Option::is_some).await {
@@ -126,7 +126,7 @@ impl Scanner {
 }
 
 impl ScannerShared {
-    /// Looks at each request.
+    /// Handles the requests.
     fn scan_for_all(&self, mut proc: Proc) {
         while let Some(NextScan { request, tell }) = self.next() {
             tell.send_replace(Some(Arc::new(scan::take(&request, &mut proc))));
@@ -135,7 +135,7 @@ impl ScannerShared {
         }
     }
 
-    /// Waits for the next scan to take; nothing once all scanners are dropped.
+    /// Waits for the next scan. Returns `None` once all scanners are dropped.
     fn next(&self) -> Option<NextScan> {
         let mut state = self.state.lock();
         loop {

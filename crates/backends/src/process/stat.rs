@@ -2,7 +2,7 @@
 
 use super::identity::Identity;
 
-/// A line of `/proc/<pid>/stat`, as far as it is of use here.
+/// The used fields of `/proc/<pid>/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: i32,
@@ -15,14 +15,14 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// The status of the process of this number.
+    /// Returns the status of the process with a number.
     pub(crate) fn of(pid: i32) -> Option<Self> {
         Self::parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
     }
 
     pub(super) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
-        // The program's name comes second, in parentheses, and may hold any
-        // byte; nothing behind it holds a parenthesis.
+        // The second field is the program's name in parentheses, with any bytes. No later field
+        // has a parenthesis.
         let rest = &line[line.iter().rposition(|byte| *byte == b')')? + 1..];
         let mut fields = std::str::from_utf8(rest).ok()?.split_ascii_whitespace();
         let state = *fields.next()?.as_bytes().first()?;
@@ -44,8 +44,7 @@ impl Stat {
         Identity { pid: self.pid, started: self.started }
     }
 
-    /// Whether it runs. One whose first thread alone has ended looks dead and
-    /// is not.
+    /// Whether it runs. A process whose first thread alone has ended looks dead but is not.
     pub(crate) fn is_alive(&self) -> bool {
         !matches!(self.state, b'Z' | b'X' | b'x') || self.threads > 1
     }
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_with_parentheses_and_spaces_misleads_nobody() {
+    fn a_name_may_have_parentheses_and_spaces() {
         let line = b"42 (a) R 1 (b) S 7 42 9 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 1234 99 1";
         let stat = Stat::parse(42, line).unwrap();
         assert_eq!((stat.parent, stat.group, stat.session), (7, 42, 9));
@@ -74,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_is_nobody() {
+    fn a_truncated_line_is_no_process() {
         assert_eq!(Stat::parse(42, b"42 (x) S 7 42"), None);
         assert_eq!(Stat::parse(42, b""), None);
     }

@@ -16,7 +16,7 @@ mod linux {
     use rustix::fs::Mode;
     use rustix::process::umask;
 
-    /// Puts this thread's umask back.
+    /// Restores this thread's umask.
     struct UmaskGuard(Mode);
 
     impl Drop for UmaskGuard {
@@ -25,20 +25,20 @@ mod linux {
         }
     }
 
-    /// Does `work` with this umask, or with that of this process.
+    /// Runs `work` with this umask, or with that of this process.
     pub(crate) fn under<T>(
         mask: Option<u32>,
         work: impl FnOnce() -> io::Result<T>,
     ) -> io::Result<T> {
         let Some(mask) = mask else { return work() };
-        // Folder and umask belong to this thread alone from here on.
+        // From here on this thread has its own working directory and umask.
         unshare(CloneFlags::CLONE_FS)?;
         let _restored = UmaskGuard(umask(Mode::from_raw_mode(mask)));
         work()
     }
 }
 
-/// Elsewhere it is this process's own.
+/// Other systems use the umask of the process.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn under<T>(_mask: Option<u32>, work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     work()

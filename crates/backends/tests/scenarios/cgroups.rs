@@ -1,4 +1,4 @@
-//! Cgroups of commands: who is in one, how it is emptied, and when it goes.
+//! Cgroups of commands: their processes, their end and their removal.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ fn cgroup(world: &World, task: &Task) -> PathBuf {
     world.commands.cgroups().unwrap().join(task.id().to_string())
 }
 
-/// A cgroup is removed after the end of its command was told.
+/// Waits for the removal of a cgroup, which follows the report of the end.
 async fn until_removed(cgroup: &Path) {
     while cgroup.exists() {
         tokio::task::yield_now().await;
@@ -52,7 +52,7 @@ async fn a_confined_command_runs_in_a_cgroup_of_its_own() -> Test {
 }
 
 #[tokio::test]
-async fn what_a_command_moves_into_cgroups_below_its_own_is_ended_with_it() -> Test {
+async fn processes_in_nested_cgroups_are_ended_with_the_command() -> Test {
     let Some(world) = world().await else { return Ok(()) };
     let mut pipe = Pipe::make(&world.folder.path().join("pipe"));
     let below = world.commands.cgroups().unwrap().display().to_string();

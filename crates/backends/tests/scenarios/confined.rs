@@ -1,4 +1,4 @@
-//! Commands that may not do all that their user may.
+//! Sandboxed commands.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,9 @@ use offshoot_sandbox::{Lack, Support};
 use crate::fugitives::{Left, Pipe};
 use crate::support::{KEY, Records, Test, World, bytes, failure, forced, report};
 
-/// A world with a folder to work in, which lies in the hidden data folder. None
-/// where there is no Landlock, which is said.
+/// Opens a world with a working directory in the hidden data directory.
+///
+/// Returns `None`, with a message, on a system without Landlock.
 async fn world() -> Option<(World, PathBuf, Confinement)> {
     if let Support::No(lack @ (Lack::Landlock | Lack::OldLandlock)) = offshoot_sandbox::probe() {
         eprintln!("SKIPPED: nothing can be confined here: {lack}");
@@ -32,7 +33,7 @@ fn script(folder: &PathBuf, script: &str) -> Command {
     Command::new("sh", folder).unwrap().args(["-c", script]).unwrap()
 }
 
-/// Executes a command to its end; what it wrote.
+/// Executes a command to its end, and returns its output.
 async fn done(world: &World, command: Command, around: Option<Surroundings>) -> (Task, String) {
     let request = world.commands.request(command, around, Attach::No).unwrap();
     let task = world.session.spawn(request).await.unwrap().wait().await.unwrap().task;
@@ -148,7 +149,7 @@ async fn a_confined_command_takes_messages_and_its_name() -> Test {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_says_the_same_of_a_confined_command() -> Test {
+async fn start_errors_of_a_confined_command_are_the_usual_ones() -> Test {
     let Some((world, work, by)) = world().await else { return Ok(()) };
     let make = |name: &str, text: &str| {
         std::fs::write(work.join(name), text).unwrap();
@@ -242,7 +243,7 @@ async fn a_confined_command_is_asked_to_end_once() -> Test {
 }
 
 #[tokio::test]
-async fn what_a_confined_command_used_and_left_is_told_of_it_alone() -> Test {
+async fn the_report_on_a_confined_command_excludes_its_helper() -> Test {
     let Some((world, work, by)) = world().await else { return Ok(()) };
     let uses = "import time
 begun = time.process_time()

@@ -1,4 +1,4 @@
-//! How commands end.
+//! The ends of commands.
 
 use offshoot_backends::{Origin, StartError};
 use offshoot_core::{FailureKind, Outcome, TaskState};
@@ -31,7 +31,7 @@ async fn s2_6_exit_zero_is_completed_with_the_report_as_value() -> Test {
 }
 
 #[tokio::test]
-async fn memory_is_told_of_a_command_that_takes_more_than_whoever_started_it() {
+async fn memory_is_reported_of_a_command_that_takes_more_than_its_parent() {
     let world = World::open().await;
     let hoard = "head -c 400000000 /dev/zero | tail -c 300000000 | head -c 1 >/dev/null";
     let told = report(&world.run(hoard).await);
@@ -41,7 +41,7 @@ async fn memory_is_told_of_a_command_that_takes_more_than_whoever_started_it() {
 }
 
 #[tokio::test]
-async fn s2_6_another_exit_is_failed_with_its_code_and_what_was_said() -> Test {
+async fn s2_6_another_exit_is_failed_with_its_code_and_last_lines() -> Test {
     let world = World::open().await;
     let task = world.run("echo fine; echo one >&2; printf 'b\\033[31mad' >&2; exit 7").await;
     let failed = failure(&task);
@@ -54,7 +54,7 @@ async fn s2_6_another_exit_is_failed_with_its_code_and_what_was_said() -> Test {
 }
 
 #[tokio::test]
-async fn s2_6_a_signal_of_somebody_else_is_failed() -> Test {
+async fn s2_6_a_signal_of_another_process_is_failed() -> Test {
     let world = World::open().await;
     let task = world.run("kill -9 $$").await;
     assert_eq!(failure(&task).kind, FailureKind::Signal(9));
@@ -121,7 +121,7 @@ async fn a_command_finds_its_folder_its_environment_and_its_mark() -> Test {
 }
 
 #[tokio::test]
-async fn what_a_command_leaves_behind_is_ended_before_it_settles() -> Test {
+async fn leftovers_of_a_command_are_ended_before_it_settles() -> Test {
     let world = World::open().await;
     let task = world.run("sleep 1000 & echo $!; setsid sleep 1000 & echo $!; exit 3").await;
     assert_eq!(failure(&task).kind, FailureKind::Exit(3));

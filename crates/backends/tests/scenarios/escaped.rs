@@ -21,10 +21,10 @@ use tempfile::TempDir;
 use crate::fugitives::{HEAD, Left, Pipe};
 use crate::support::{Records, Test, World, reported, runs};
 
-/// How many programs run at the same time.
+/// The number of concurrent programs.
 const AT_ONCE: usize = 4;
 
-/// How many other commands run meanwhile.
+/// The number of other commands that run meanwhile.
 const OTHERS: usize = 3;
 
 /// Each has a process without marks run in a session of its own, without a parent. All end by
@@ -43,7 +43,7 @@ fn escape(number: usize) -> String {
     )
 }
 
-/// How a run is ended.
+/// The way a run is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Exit,
@@ -65,7 +65,7 @@ fn pipe(number: usize) -> String {
     format!("pipe-{number}")
 }
 
-/// How many programs a test runs, at most.
+/// The largest number of programs of a test.
 fn many(usual: usize) -> usize {
     let many = std::env::var("OFFSHOOT_TEST_RUNS").ok().and_then(|many| many.parse().ok());
     many.unwrap_or(usual)
@@ -106,7 +106,7 @@ async fn others(world: &World) -> Vec<TaskRef> {
     join_all(all).await
 }
 
-/// How many of the programs left a process behind.
+/// Counts the programs that left a process behind.
 async fn left(world: &World) -> usize {
     let others = others(world).await;
     let mut states = Vec::new();
@@ -136,14 +136,14 @@ async fn no_process_without_marks_outlives_a_command_in_a_cgroup() -> Test {
     Ok(())
 }
 
-/// Tells the second process which directory to hold, and how many programs to run there.
+/// The variable with the directory of the second process, and its number of programs.
 const HELD: &str = "OFFSHOOT_TEST_ESCAPED";
 const HELD_RUNS: &str = "OFFSHOOT_TEST_ESCAPED_RUNS";
 
-/// How many programs the second process runs.
+/// The number of programs of the second process.
 const HELD_MANY: usize = 8;
 
-/// What the second process does: starts programs at the same time, says when each runs, and stays.
+/// The second process: it starts programs at the same time, reports when each runs, and stays.
 #[test]
 #[ignore = "only meant to be killed"]
 fn holds_escapes_until_killed() {

@@ -1,4 +1,4 @@
-//! Ending commands when the system has nothing more to give.
+//! The end of commands when the system has no resources left.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
@@ -17,25 +17,25 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use crate::fugitives::{Left, Pipe};
 use crate::support::Test;
 
-/// Tells the second process where it works.
+/// The variable with the directory of the second process.
 const WORK: &str = "OFFSHOOT_TEST_EXHAUSTED";
 
-/// How many files a process may have open that runs out of them.
+/// The limit of open files of a process that reaches it.
 const FILES: u64 = 256;
 
-/// A user who has no other processes.
+/// A user without other processes.
 const USER: u32 = 61_357;
 
-/// How many processes and threads that user may have.
+/// The limit of processes and threads of that user.
 const MOST: u64 = 64;
 
-/// How long the bomb, which ignores the request to end, may take. It is killed then.
+/// The grace time of the bomb, which ignores the request to end and is then killed.
 const GRACE: Duration = Duration::from_millis(200);
 
-/// How many threads in a row must be refused for the limit to be reached.
+/// The number of consecutive refused threads that shows the limit.
 const REFUSED: usize = 50;
 
-/// What the second process does: has a fork bomb reach the limit of processes, and cancels it.
+/// The second process: its fork bomb reaches the limit of processes, and it cancels the bomb.
 #[test]
 #[ignore = "started as another user"]
 fn cancels_a_fork_bomb() {
@@ -131,7 +131,7 @@ async fn a_fork_bomb_at_the_limit_of_processes_is_cancelled() -> Test {
     Ok(())
 }
 
-/// What the second process does: opens as many files as it may, and cancels a command.
+/// The second process: it opens as many files as it may, and cancels a command.
 #[test]
 #[ignore = "started as a process of its own"]
 fn cancels_without_descriptors() {

@@ -22,17 +22,17 @@ use tempfile::TempDir;
 
 use crate::support::{Records, Test, World};
 
-/// How many runs there are altogether.
+/// The total number of runs.
 const RUNS: &str = "OFFSHOOT_TEST_RUNS";
 
-/// Tells the second process which directory to hold, and how many programs to run there.
+/// The variable with the directory of the second process, and its number of programs.
 const HELD: &str = "OFFSHOOT_TEST_HELD";
 const HELD_RUNS: &str = "OFFSHOOT_TEST_HELD_RUNS";
 
-/// How many programs run at the same time.
+/// The number of concurrent programs.
 const AT_ONCE: usize = 4;
 
-/// How every program begins. Descriptor 9 is the write end of the run's pipe: each process that
+/// The beginning of every program. Descriptor 9 is the write end of the run's pipe: each process that
 /// descends from the program has it, and the pipe has an end once no process is left. The program
 /// ends or stays, as its second argument says; a `hop` forks and exits, a bounded number of times.
 pub(crate) const HEAD: &str = r#"exec 9>"$1"; echo begun >&9
@@ -60,7 +60,7 @@ setsid sh "$1.sh" 5000 & go $2; exit 0"#,
     ),
 ];
 
-/// How a run is ended.
+/// The way a run is ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     Exit,
@@ -81,7 +81,7 @@ impl Pipe {
         Self(std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).unwrap())
     }
 
-    /// What the kernel says of the processes that have the write end.
+    /// Returns the kernel's data on the processes that have the write end.
     pub(crate) fn state(&mut self) -> Left {
         let (mut begun, mut piece) = (false, [0; 64]);
         loop {
@@ -96,7 +96,7 @@ impl Pipe {
     }
 }
 
-/// What is left of a program.
+/// The leftovers of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Left {
     /// The program was ended before it began.
@@ -105,7 +105,7 @@ pub(crate) enum Left {
     Running,
 }
 
-/// One program to be run and ended.
+/// A program to run and end.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     number: usize,
@@ -131,7 +131,7 @@ impl Run {
     }
 }
 
-/// What became of all runs.
+/// The results of all runs.
 #[derive(Default)]
 struct Tally {
     runs: usize,
@@ -196,7 +196,7 @@ async fn s6_1_no_process_outlives_a_command_that_exits_is_cancelled_or_takes_too
     Ok(())
 }
 
-/// What the second process does: runs programs and stays.
+/// The second process: it runs programs and stays.
 #[test]
 #[ignore = "only meant to be killed"]
 fn holds_programs_until_killed() {
@@ -225,7 +225,7 @@ fn holds_programs_until_killed() {
     });
 }
 
-/// Runs programs in a process that is killed, and has the next one end what is left of them.
+/// Runs programs in a process that is killed, and lets the next one end the leftovers.
 async fn killed(runs: usize) -> Vec<(Run, Left)> {
     let folder = Arc::new(TempDir::new().unwrap());
     let all: Vec<Run> = (0..runs).map(|number| Run::numbered(number, &[Ending::Kill])).collect();

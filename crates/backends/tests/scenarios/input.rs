@@ -21,7 +21,7 @@ async fn each_message_is_a_line_and_one_closes_the_input() -> Test {
 }
 
 #[tokio::test]
-async fn s5_1_what_cannot_be_written_goes_back_to_its_sender() -> Test {
+async fn s5_1_unwritten_messages_return_to_their_sender() -> Test {
     let world = World::open().await;
     let task = world.spawn("exec <&-; echo closed; until test -e go; do sleep 0.01; done").await;
     world.until_line(&task, "closed").await;
@@ -44,7 +44,7 @@ async fn s5_1_what_cannot_be_written_goes_back_to_its_sender() -> Test {
 }
 
 #[tokio::test]
-async fn a_command_that_does_not_read_holds_nothing_up() -> Test {
+async fn a_command_that_does_not_read_delays_no_other() -> Test {
     let world = World::open().await;
     let task = world.spawn("echo on; until test -e go; do sleep 0.01; done; echo off").await;
     world.until_line(&task, "on").await;
@@ -79,7 +79,7 @@ async fn results_of_tasks_below_stay_unread() -> Test {
 }
 
 #[tokio::test]
-async fn s5_1_what_a_task_below_did_not_read_is_no_line_of_its_owner() -> Test {
+async fn s5_1_unread_messages_of_a_child_are_no_input_of_its_owner() -> Test {
     let world = World::open().await;
     let task = world.spawn("while read line; do echo got $line; done").await;
     let below = world.request(world.script("exec <&-; echo closed; exec sleep 1000"));

@@ -14,13 +14,13 @@ use tempfile::TempDir;
 
 use crate::support::{Records, Test, World, report, reported, runs};
 
-/// Tells the second process which folder to hold, and how.
+/// The variable with the directory of the second process, and its options.
 const FOLDER: &str = "OFFSHOOT_TEST_FOLDER";
 const SCRIPT: &str = "OFFSHOOT_TEST_SCRIPT";
 const MODE: &str = "OFFSHOOT_TEST_MODE";
 
-/// What the second process does: executes a script as a task, starts a process
-/// that is no task's, tells their numbers, and stays.
+/// The second process: it executes a script as a task, starts another process, reports their
+/// numbers, and stays.
 #[test]
 #[ignore = "only meant to be killed"]
 fn executes_until_killed() {
@@ -55,12 +55,12 @@ fn executes_until_killed() {
     });
 }
 
-/// A process that holds a folder and executes a script there.
+/// A process that holds a directory and executes a script there.
 struct Holder {
     child: Child,
     /// The main process of its task.
     main: String,
-    /// A process that it started for no task.
+    /// A process that it started outside all tasks.
     stranger: String,
 }
 
@@ -110,7 +110,7 @@ fn pid_in(folder: &TempDir, file: &str) -> String {
 }
 
 #[tokio::test]
-async fn s9_2_what_a_killed_process_left_is_ended_and_its_task_is_lost() -> Test {
+async fn s9_2_leftovers_of_a_killed_process_are_ended_and_its_task_is_lost() -> Test {
     let folder = Arc::new(tempfile::tempdir()?);
     // One member in the group, one in a session of its own, one that has
     // dropped its mark and hangs on its parent.
@@ -133,7 +133,7 @@ async fn s9_2_what_a_killed_process_left_is_ended_and_its_task_is_lost() -> Test
 }
 
 #[tokio::test]
-async fn what_lost_its_main_process_and_its_mark_is_known_by_group_and_session() -> Test {
+async fn unmarked_orphans_are_known_by_group_and_session() -> Test {
     let folder = Arc::new(tempfile::tempdir()?);
     let script = "env -i sleep 1000 & echo $! > unmarked; echo on; wait";
     let mut holder = Holder::start(folder.path(), script, "shared");

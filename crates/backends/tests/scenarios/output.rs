@@ -1,4 +1,4 @@
-//! What is kept of a command's output, and what is counted.
+//! The kept and the counted output of a command.
 
 use offshoot_backends::{LogLimits, Stream};
 use offshoot_core::TaskState;
@@ -7,7 +7,7 @@ use crate::support::{Records, Test, World, all, bytes, report};
 
 const SMALL: LogLimits = LogLimits { first: 40_000, last: 40_000, segment: 10_000 };
 
-/// What `seq 1 n` writes.
+/// Returns the output of `seq 1 n`.
 fn seq(to: u32) -> Vec<u8> {
     (1..=to).flat_map(|number| format!("{number}\n").into_bytes()).collect()
 }
@@ -81,7 +81,7 @@ async fn both_streams_are_in_one_order_and_told_apart() -> Test {
 }
 
 #[tokio::test]
-async fn output_survives_into_the_next_process_and_is_its_owners_alone() -> Test {
+async fn output_survives_into_the_next_process_and_is_private() -> Test {
     use std::os::unix::fs::PermissionsExt;
     let world = World::on(Records::Sqlite, LogLimits::default()).await;
     let task = world.run("echo kept").await;
@@ -105,12 +105,12 @@ async fn output_survives_into_the_next_process_and_is_its_owners_alone() -> Test
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_counted_and_the_command_goes_on() -> Test {
+async fn unwritten_output_is_counted_and_the_command_continues() -> Test {
     let tiny = LogLimits { first: 4, last: 4, segment: 4 };
     let world = World::on(Records::Memory, tiny).await;
     let task = world.spawn("echo one; read x; echo two; echo three >&2; exit 0").await;
     world.until_line(&task, "one").await;
-    // Where the second segment would be made is no folder any more.
+    // The directory of the second segment no longer exists.
     let folder = world.folder.path().join("logs").join(task.id().to_string());
     std::fs::remove_dir_all(&folder)?;
     std::fs::write(&folder, "in the way")?;

@@ -10,7 +10,7 @@ use offshoot_store::Memory;
 
 use crate::support::{Test, World, bytes, report};
 
-/// Bytes of every sort, the same each time.
+/// Returns bytes of every value, the same each time.
 fn noise(length: usize) -> Vec<u8> {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let next = std::iter::repeat_with(move || {
@@ -29,7 +29,7 @@ fn fed(world: &World, command: Command) -> (InputFeed, TaskRequest) {
 }
 
 #[tokio::test]
-async fn a_command_reads_what_is_passed_on_and_no_more() -> Test {
+async fn a_command_reads_exactly_its_passed_input() -> Test {
     let world = World::open().await;
     let whole = noise(3_000_001);
     let (feed, request) = fed(&world, world.script("cat >copy; echo over"));
@@ -59,7 +59,7 @@ async fn an_input_that_ends_at_once_is_an_empty_one() -> Test {
 }
 
 #[tokio::test]
-async fn whoever_passes_on_is_told_when_the_command_reads_no_more() -> Test {
+async fn the_sender_learns_that_the_command_reads_no_more() -> Test {
     let world = World::open().await;
     let until_unread =
         |feed: InputFeed| async move { while feed.pass(vec![0; 60_000]).await.is_ok() {} };
@@ -100,7 +100,7 @@ async fn s5_4_a_command_whose_input_is_passed_on_takes_no_messages() -> Test {
 }
 
 #[tokio::test]
-async fn what_could_be_given_only_once_is_not_restarted() -> Test {
+async fn a_command_with_passed_input_is_not_restarted() -> Test {
     let world = World::open().await;
     let (_feed, input) = Input::new();
     let around = Some(Surroundings::own().with_input(input));

@@ -1,4 +1,4 @@
-//! Reading along.
+//! Readers of a log that is being written.
 
 use offshoot_backends::{Attach, LogLimits, LosslessReader, Surroundings, Writing};
 use offshoot_core::TaskState;
@@ -7,7 +7,7 @@ use crate::support::{Records, Test, World, report};
 
 const SMALL: LogLimits = LogLimits { first: 40_000, last: 40_000, segment: 10_000 };
 
-/// What is kept from this place on.
+/// Returns the kept output from a position on.
 async fn from(log: &offshoot_backends::OutputLog, mut place: u64) -> String {
     let mut seen = Vec::new();
     loop {
@@ -20,7 +20,7 @@ async fn from(log: &offshoot_backends::OutputLog, mut place: u64) -> String {
     }
 }
 
-/// Follows a log to its end: what came, and what was left out.
+/// Follows a log to its end. Returns the output, and the number of skipped bytes.
 async fn follow(mut follower: offshoot_backends::Follower) -> (Vec<u8>, u64) {
     let (mut seen, mut gap) = (Vec::new(), 0);
     while let Some(piece) = follower.next().await.unwrap() {
@@ -69,7 +69,7 @@ async fn a_follower_may_come_before_its_command_and_after_it() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
+async fn a_lossless_reader_misses_no_output_and_delays_the_command() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
     let seat = LosslessReader::new();
     let command = world.script("seq 1 1000000; echo end > written");
@@ -93,7 +93,7 @@ async fn a_seated_reader_misses_nothing_and_holds_the_command_up() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_seat_that_is_given_up_holds_nobody_up() -> Test {
+async fn a_dropped_lossless_reader_delays_no_command() -> Test {
     let world = World::on(Records::Memory, SMALL).await;
     let seat = LosslessReader::new();
     let attach = Attach::Lossless(&seat);

@@ -1,4 +1,4 @@
-//! A runtime that goes without a word, in a process that lives on.
+//! A runtime that is dropped, in a process that continues.
 
 use offshoot_backends::{Attach, Commands, LogLimits, Origin, Restart, Surroundings};
 use offshoot_core::{Outcome, TaskId, TaskState};

@@ -1,4 +1,4 @@
-//! Stopping commands, and what is left of them: nothing.
+//! The stop of commands, which leaves no process behind.
 
 use std::time::Duration;
 

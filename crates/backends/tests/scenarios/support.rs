@@ -1,4 +1,4 @@
-//! What the scenarios share.
+//! Shared code of the scenarios.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 /// A variable that holds a key.
 pub(crate) const KEY: &str = "HOME";
 
-/// Where the records of a test are.
+/// The store of a test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Records {
     Memory,
     Sqlite,
 }
 
-/// A data folder, a runtime on it, and its session.
+/// A data directory, a runtime on it, and its session.
 pub(crate) struct World {
     pub(crate) folder: Arc<TempDir>,
     pub(crate) commands: Commands,
@@ -42,14 +42,14 @@ impl World {
         Self::again(Arc::new(tempfile::tempdir().unwrap()), records, limits).await
     }
 
-    /// One whose commands are known by their marks alone.
+    /// Opens a world whose commands are known by their marks alone.
     pub(crate) async fn without_cgroups() -> Self {
         let folder = Arc::new(tempfile::tempdir().unwrap());
         let holding = Commands::builder(folder.path()).without_cgroups();
         Self::of(folder, Records::Memory, holding).await
     }
 
-    /// Opens a data folder that may have been used before.
+    /// Opens a data directory that may have been used before.
     pub(crate) async fn again(folder: Arc<TempDir>, records: Records, limits: LogLimits) -> Self {
         let holding = Commands::builder(folder.path()).limits(limits);
         Self::of(folder, records, holding).await
@@ -77,7 +77,7 @@ impl World {
         Command::new(program, self.folder.path()).unwrap()
     }
 
-    /// A script for the shell.
+    /// Spawns a shell script.
     pub(crate) fn script(&self, script: &str) -> Command {
         self.command("sh").args(["-c", script]).unwrap()
     }
@@ -118,7 +118,7 @@ impl World {
     }
 }
 
-/// All that is kept of a log, and how much is not.
+/// Returns the kept output of a log, and the number of dropped bytes.
 pub(crate) async fn all(log: &OutputLog) -> (Vec<(Stream, Vec<u8>)>, u64) {
     let (mut chunks, mut gap, mut from) = (Vec::<(Stream, Vec<u8>)>::new(), 0, 0);
     loop {
@@ -137,17 +137,17 @@ pub(crate) async fn all(log: &OutputLog) -> (Vec<(Stream, Vec<u8>)>, u64) {
     }
 }
 
-/// All that is kept of a log, both streams together.
+/// Returns the kept output of a log, both streams together.
 pub(crate) async fn bytes(log: &OutputLog) -> Vec<u8> {
     all(log).await.0.into_iter().flat_map(|(_, bytes)| bytes).collect()
 }
 
-/// What the record tells of the process.
+/// Returns the report in the record.
 pub(crate) fn report(task: &Task) -> Report {
     task.progress.as_ref().expect("it reported").value.decode().unwrap()
 }
 
-/// What the record of a running task tells of its process, once it does.
+/// Waits for the report in the record of a running task.
 pub(crate) async fn reported(task: &TaskRef) -> Report {
     let mut watch = task.watch();
     loop {
@@ -170,7 +170,7 @@ pub(crate) fn forced(task: &Task) -> bool {
     matches!(task.ended(), Some(Outcome::Cancelled { forced: true, .. }))
 }
 
-/// Whether a process of this number runs.
+/// Whether the process with this number runs.
 pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid.trim()).join("stat"));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z'))

@@ -8,7 +8,7 @@ use offshoot_agent::{
 };
 use offshoot_client::wire::{self, Code, Reply, TrustChange, WireError};
 use offshoot_core::permissions::{PermissionMode, PolicyLayer};
-use offshoot_profiles::{Holds, Instructions, Trust, TrustError};
+use offshoot_profiles::{Instructions, Trust, TrustError, TrustState};
 
 use super::origin::RequestOrigin;
 use super::view::word;
@@ -79,7 +79,9 @@ pub(super) async fn list(daemon: &Daemon, folder: String) -> Answer {
 fn is_trusted(trust: Option<&Trust>, folder: &Path) -> bool {
     let Ok(project) = offshoot_profiles::Project::of(folder) else { return false };
     let listed = trust.and_then(|trust| trust.list().ok()).unwrap_or_default();
-    listed.iter().any(|one| one.holds == Holds::Yes && project.folders().contains(&one.folder))
+    listed
+        .iter()
+        .any(|one| one.state == TrustState::Current && project.folders().contains(&one.folder))
 }
 
 /// Adds a directory with its current contents to the trusted ones, or removes it.
@@ -103,9 +105,10 @@ pub(super) async fn trust(folder: String, trusting: TrustChange, origin: Request
 /// Lists the directories that were trusted. One whose contents changed is not trusted.
 pub(super) async fn trusted() -> Answer {
     let listed = apart(|| own()?.list().map_err(|error| refused(&error))).await??;
-    let named = listed
-        .into_iter()
-        .map(|one| wire::DirTrust { folder: path(&one.folder), trusted: one.holds == Holds::Yes });
+    let named = listed.into_iter().map(|one| wire::DirTrust {
+        folder: path(&one.folder),
+        trusted: one.state == TrustState::Current,
+    });
     Ok(Reply::Trust { folders: named.collect() })
 }
 

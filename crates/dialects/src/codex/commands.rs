@@ -127,7 +127,7 @@ struct Write {
     max_output_tokens: Option<u64>,
 }
 
-/// How many characters of a failure are shown.
+/// The number of characters that are shown of a failure.
 const DIGEST: usize = 2_000;
 
 /// The text for a session that has not ended.

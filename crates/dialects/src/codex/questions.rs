@@ -20,8 +20,8 @@ const MOST: usize = 3;
 
 pub(super) fn alias(offered: &OfferedTools) -> Option<ToolAlias> {
     let ask = find_tool(&offered.built_in, ASK)?;
-    let told = "Asks whoever you work for one to three questions, one after the other, and waits \
-                until each is answered.";
+    let told = "Asks the user or agent you work for one to three questions, one after the other, and \
+                waits until each is answered.";
     let request = move |cx, asked| request(cx, asked, ask.clone());
     Some(managing(ASK, ("request_user_input", told), request))
 }

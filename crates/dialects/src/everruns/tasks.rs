@@ -16,10 +16,10 @@ use crate::operations::{self, MESSAGE_ARRIVED, task_wait};
 use crate::task_ids::{hex, missing};
 use crate::task_status::{self, TaskStatus, mark_reported, needs_answer};
 
-/// How many characters of a result a task shows.
+/// The number of characters that are shown of a result.
 const SUMMARY: usize = 2_048;
 
-/// How many messages of a task are shown.
+/// The number of messages of a task that are shown.
 const MESSAGES: usize = 20;
 
 /// The shortest and the longest wait.
@@ -274,7 +274,7 @@ async fn message_task(cx: ToolContext, asked: MessageTask) -> Result<Output, Too
             SendOutcome::Answered(task, number) => (task.id(), request_id(number)),
             SendOutcome::Sent(receipts) => match receipts.first() {
                 Some(receipt) => (receipt.task, format!("tmsg_{}", hex(receipt.message))),
-                None => return Err(ToolError::new("Nobody was told.")),
+                None => return Err(ToolError::new("No task received the message.")),
             },
         };
     Output::json(&json!({

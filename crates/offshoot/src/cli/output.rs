@@ -30,7 +30,7 @@ pub(crate) enum OutputFilter {
 }
 
 impl OutputFilter {
-    /// What goes out for these bytes.
+    /// Converts bytes for the output.
     pub(crate) fn pass(&mut self, bytes: Vec<u8>) -> Vec<u8> {
         match self {
             Self::Exact => bytes,
@@ -39,7 +39,7 @@ impl OutputFilter {
         }
     }
 
-    /// What is left when nothing more comes.
+    /// Returns the rest at the end of the input.
     pub(crate) fn rest(&mut self) -> Vec<u8> {
         match self {
             Self::Exact => Vec::new(),

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::model::{Model, says};
 use crate::support::World;
 
-/// Puts a profile into the project folder.
+/// Writes a profile into the project directory.
 fn profile(world: &World, name: &str, text: &str) {
     let agents = world.folder.path().join(".offshoot/agents");
     std::fs::create_dir_all(&agents).unwrap();
@@ -16,7 +16,7 @@ const REVIEW: &str = "---\nname: review\ndescription: Reads \u{1b}[2Jand tells.\
                       model: openai/other\n---\nRead it.\n";
 
 #[test]
-fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
+fn profiles_are_listed_with_their_origins_and_errors() {
     let world = World::new();
     profile(&world, "review.md", REVIEW);
     profile(&world, "odd.md", "---\ncolour: red\n---\nx\n");
@@ -50,7 +50,7 @@ fn profiles_are_listed_with_where_they_come_from_and_what_is_broken() {
     assert!(missing.err.contains("there is no profile \"missing\""), "{missing:?}");
     assert!(!missing.err.contains("odd.md") && !missing.err.contains("loop: "), "{missing:?}");
     assert!(missing.err.contains("others cannot be read; offshoot"), "{missing:?}");
-    // One of its name that cannot be read is.
+    // A broken profile of its name is an error.
     let odd = world.run(&["agents", "show", "ODD"]);
     assert_eq!(odd.code, 5, "{odd:?}");
     assert!(odd.err.contains("odd.md:2:1: there is no field"), "{odd:?}");
@@ -72,7 +72,7 @@ fn a_rule_about_a_missing_tool_is_reported() {
 }
 
 #[test]
-fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
+fn s11_2_a_lead_of_an_untrusted_directory_is_not_used_by_default() {
     let world = World::new();
     profile(&world, "lead.md", "---\nname: lead\ndescription: Ours.\n---\nObey the folder.\n");
     let heard = |args: &[&str]| {
@@ -89,7 +89,7 @@ fn s11_2_a_lead_that_an_untrusted_folder_brings_is_not_taken_unasked() {
 }
 
 #[test]
-fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
+fn a_directory_is_trusted_until_its_profiles_change() {
     let world = World::new();
     profile(&world, "review.md", REVIEW);
     let model = |world: &World| world.json(&["agents", "show", "review"])["model"].clone();
@@ -121,7 +121,7 @@ fn a_folder_is_trusted_with_what_it_brings_until_that_changes() {
 }
 
 #[test]
-fn what_a_task_runs_cannot_trust_a_folder() {
+fn a_command_of_a_task_cannot_trust_a_directory() {
     let world = World::new();
     profile(&world, "review.md", REVIEW);
     let program = env!("CARGO_BIN_EXE_offshoot");
@@ -173,7 +173,7 @@ fn an_agent_is_made_of_the_profile_that_is_named_and_stays_so() {
 }
 
 #[test]
-fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
+fn agents_that_a_command_spawns_have_no_more_permissions_than_its_agent() {
     let mut first = true;
     let model = Model::new(move |_| match std::mem::take(&mut first) {
         true => crate::model::hangs(),
@@ -194,7 +194,7 @@ fn what_an_agent_runs_sends_off_agents_with_no_more_leave_than_it_has() {
     assert_eq!(said.code, 0, "{said:?}");
     let lead = world.json(&["--session", "t", "tasks", "show", "lead"]);
     assert_eq!(lead["agent"]["mode"], "plan", "{lead}");
-    // Nor does it speak for a person elsewhere, nor hide where it comes from.
+    // It cannot act as the user elsewhere, nor hide its origin.
     let said = sends(&format!("{program} run --session t 'And now?' </dev/null"));
     assert!(said.err.contains("to go on with a conversation is for a person"), "{said:?}");
     let masked = run.replace("--session t", "--session u");

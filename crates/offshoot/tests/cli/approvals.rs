@@ -34,12 +34,12 @@ fn is_home(asked: &ReceivedRequest, name: &str) -> bool {
     talk(asked).iter().any(|(_, text)| text.contains(&home))
 }
 
-/// What the last thing said to a model is.
+/// Returns the last message to a model.
 fn last(asked: &ReceivedRequest) -> String {
     talk(asked).last().map(|(_, text)| text.clone()).unwrap_or_default()
 }
 
-/// A lead that sends `mid` off, which sends `deep` off, which counts.
+/// A lead that spawns `mid`, which spawns `deep`, which counts.
 pub(crate) fn family() -> Model {
     Model::new(|asked| {
         let said = talk(asked);
@@ -55,7 +55,7 @@ pub(crate) fn family() -> Model {
     })
 }
 
-/// The family at work, and what `deep` asks for.
+/// Starts these agents, and returns the request of `deep`.
 fn asked(world: &World, model: &Model) -> Value {
     careful(world);
     model.done(world, &["run", "--detach", "--profile", "careful", "--session", "s", "Lead."]);
@@ -94,7 +94,7 @@ fn a_grandchild_asks_and_is_answered_from_elsewhere_after_the_daemon_died() {
     assert_eq!(world.json(&["approvals", "ls"])["approvals"][0]["id"], id.as_str());
     let approved = model.done(&world, &["approve", &id]);
     assert_eq!(approved, "allowed once: lead/mid/deep may use survey\n");
-    // It has brought the key, too.
+    // The command has also brought the key.
     let waited = world.run(&["--session", "s", "tasks", "wait", "lead"]);
     assert_eq!(waited.code, 0, "{waited:?}");
     let deep = world.json(&["--session", "s", "tasks", "show", "mid/deep"]);
@@ -107,7 +107,7 @@ fn a_grandchild_asks_and_is_answered_from_elsewhere_after_the_daemon_died() {
 }
 
 #[test]
-fn of_two_who_answer_at_once_one_is_told_who_was_first() {
+fn the_second_of_two_decisions_learns_of_the_first() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let answers: Vec<Started> = [["approve", &id], ["deny", &id]]
@@ -140,7 +140,7 @@ fn a_denial_has_a_reason_and_the_agent_continues() {
 }
 
 #[test]
-fn what_is_not_asked_for_any_more_cannot_be_answered() {
+fn a_withdrawn_request_cannot_be_decided() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
@@ -153,7 +153,7 @@ fn what_is_not_asked_for_any_more_cannot_be_answered() {
 }
 
 #[test]
-fn what_makes_no_sense_is_told_and_changes_nothing() {
+fn a_bad_decision_is_refused_and_changes_nothing() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     for (args, code, told) in [
@@ -182,7 +182,7 @@ fn what_makes_no_sense_is_told_and_changes_nothing() {
 }
 
 #[test]
-fn what_a_task_runs_cannot_answer() {
+fn a_command_of_a_task_cannot_decide() {
     let (world, model) = (World::new(), family());
     let id = id(&asked(&world, &model));
     let program = env!("CARGO_BIN_EXE_offshoot");
@@ -226,7 +226,7 @@ fn without_a_terminal_requests_are_denied_with_a_hint() {
 }
 
 #[test]
-fn a_script_that_wants_to_be_asked_is_answered_from_elsewhere() {
+fn requests_of_a_script_can_be_decided_from_another_terminal() {
     let (world, model) = (World::new(), family());
     careful(&world);
     let args = ["run", "--ask", "person", "--profile", "careful", "--session", "s", "Lead."];
@@ -305,7 +305,7 @@ fn several_requests_of_a_task_are_decided_by_their_ids() {
     let said = world.run(&["--session", "s", "approve", "lead"]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(both.iter().all(|one| said.err.contains(&id(one))), "{said:?}");
-    // A page may end between them, and nothing is left out.
+    // A page may end between them, and the next one continues.
     let page = world.json(&["approvals", "ls", "--limit", "1"]);
     assert!(!page["approvals"].as_array().unwrap().is_empty(), "{page}");
     for one in &both {
@@ -314,7 +314,7 @@ fn several_requests_of_a_task_are_decided_by_their_ids() {
     assert_eq!(world.run(&["--session", "s", "tasks", "wait", "lead"]).code, 0);
 }
 
-/// A lead that sends `deep` off, which counts, and runs what it is told to.
+/// A lead that spawns `deep`, which counts, and runs a given command.
 fn obedient() -> Model {
     Model::new(|asked| {
         let said = talk(asked);
@@ -336,7 +336,7 @@ fn obedient() -> Model {
 }
 
 #[test]
-fn what_an_agent_runs_itself_cannot_answer_for_its_child() {
+fn a_command_of_an_agent_cannot_decide_for_its_child() {
     let (world, model) = (World::new(), obedient());
     careful(&world);
     let run =

@@ -151,7 +151,7 @@ fn a_value_of_a_variable_is_in_no_error() {
 }
 
 #[test]
-fn what_is_not_text_is_told_as_that() {
+fn arguments_that_are_not_text_are_named() {
     use std::os::unix::ffi::OsStrExt;
     let world = World::new();
     let strange = std::ffi::OsStr::from_bytes(b"\xff");
@@ -167,7 +167,7 @@ fn what_is_not_text_is_told_as_that() {
 }
 
 #[test]
-fn numbers_and_durations_below_zero_are_told_as_that() {
+fn negative_numbers_and_durations_are_named() {
     let world = World::new();
     for (args, told) in [
         (["spawn", "--timeout", "-5s", "--", "true"].as_slice(), "a duration is not negative"),
@@ -254,7 +254,7 @@ fn a_socket_path_that_is_too_long_is_named_with_the_way_out() {
 }
 
 #[test]
-fn what_was_typed_is_shown_safely() {
+fn typed_text_is_shown_safely() {
     let world = World::new();
     for args in [
         ["tasks", "show", "\u{1b}]0;x\u{7}"].as_slice(),

@@ -1,8 +1,8 @@
-//! `offshoot completions`, and what a shell is answered.
+//! `offshoot completions`, and the answers to a shell.
 
 use crate::support::{ProgramOutput, World};
 
-/// What bash would insert for a line.
+/// Returns the insertions of bash for a line.
 fn completed(world: &World, line: &str) -> Vec<String> {
     let mut command = world.command(&["--", line, " \t\n\"'><=;|&(:"]);
     let said = ProgramOutput::of(command.env("OFFSHOOT_COMPLETE", "bash").output().unwrap());

@@ -1,4 +1,4 @@
-//! `offshoot daemon`, and how it comes and goes.
+//! `offshoot daemon`: its start and its end.
 
 use std::collections::HashSet;
 
@@ -97,7 +97,7 @@ fn a_hang_up_ends_the_daemon_in_good_order_unless_it_is_to_be_ignored() {
 }
 
 #[test]
-fn what_keeps_a_daemon_from_starting_is_told() {
+fn the_error_of_a_daemon_that_cannot_start_is_shown() {
     let world = World::new();
     for variable in ["OFFSHOOT_IDLE", "OFFSHOOT_GIT_LIMIT"] {
         let said = ProgramOutput::of(

@@ -186,7 +186,7 @@ fn a_log_that_lost_its_end_costs_neither_the_rest_nor_what_commands_wrote() {
 }
 
 #[test]
-fn what_a_task_without_a_record_wrote_stays_until_a_daemon_ended_in_order() {
+fn output_without_a_record_stays_until_a_daemon_ends_in_order() {
     let world = World::new();
     world.done(&["spawn", "--session", "other", "--", "echo", "hello"]);
     world.kill_daemon();

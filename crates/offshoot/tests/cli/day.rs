@@ -10,14 +10,15 @@ use serde_json::{Value, json};
 use crate::model::{Model, says, talk};
 use crate::support::{ProgramOutput, World};
 
-/// A lead that may do everything in its folder, but asks before it merges. Git may run
-/// programs by itself, so the profile names what it does unasked.
+/// A lead that may do everything in its directory, but needs an approval to merge.
+///
+/// Git may run programs by itself, so the profile names the commands without an approval.
 const PROFILE: &str = "---\nname: careful\ndescription: Asks before it merges.\nallow:\n  - run_command(git add)\n  - run_command(git commit)\nask:\n  - run_command(git merge)\n---\nMerge only what passes the tests.\n";
 
 /// The tests of the project: both files must greet.
 const TESTS: &str = "grep -q hello one.txt && grep -q hello two.txt && touch passed.txt";
 
-/// Has git do something in a folder; what it says.
+/// Runs git in a directory, and returns its output.
 fn git(folder: &Path, args: &[&str]) -> String {
     let said = Command::new("git").current_dir(folder).args(args).output().unwrap();
     assert!(said.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&said.stderr));
@@ -49,7 +50,7 @@ fn calls<const N: usize>(calls: [(&str, Value); N]) -> ScriptedReply {
     WireProtocol::Chat.reply(&calls.map(|(tool, arguments)| call(tool, arguments)))
 }
 
-/// What stands between two texts.
+/// Returns the text between two others.
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.split_once(before)?.1.split_once(after).map(|(found, _)| found)
 }
@@ -119,7 +120,7 @@ fn a_day_in_the_life() {
     let said = within(model.command(&world, &run));
     assert_eq!(said.code, 0, "{said:?}");
 
-    // It asks once, for the merge, and for nothing else.
+    // It requests one approval, for the merge.
     let asked = loop {
         let asked = world.json(&["approvals", "ls", "--session", "s"]);
         if let Some(first) = asked["approvals"].as_array().and_then(|all| all.first()) {

@@ -3,7 +3,7 @@
 use crate::support::{Started, World};
 
 #[test]
-fn s9_2_a_command_that_is_attached_is_lost_and_that_is_told() {
+fn s9_2_an_attached_command_is_reported_as_lost() {
     let world = World::new();
     let command = ["spawn", "--name", "a", "--", "sh", "-c", "echo up; exec sleep 1000"];
     let mut spawned = Started::new(world.command(&command));
@@ -17,7 +17,7 @@ fn s9_2_a_command_that_is_attached_is_lost_and_that_is_told() {
 }
 
 #[test]
-fn s9_2_a_command_that_may_run_twice_is_started_again_and_what_it_wrote_is_not_repeated() {
+fn s9_2_a_restartable_command_is_started_again_without_repeated_output() {
     let world = World::new();
     let script = "if [ -e again ]; then echo second; exit 5; fi; \
                   touch again; echo first; exec sleep 1000";

@@ -1,4 +1,4 @@
-//! `offshoot demo`, played to its end, and interrupted.
+//! `offshoot demo`, complete and interrupted.
 
 use std::path::PathBuf;
 
@@ -6,14 +6,14 @@ use rustix::process::Signal;
 
 use crate::support::{Started, World};
 
-/// A demo whose folder is in a folder of its own.
+/// A demo in a directory of its own.
 struct Demo {
     started: Started,
     stage: PathBuf,
 }
 
 impl Demo {
-    /// Starts it, and waits until it has said this.
+    /// Starts it, and waits until it has printed this.
     fn start(world: &World, line: &str) -> Self {
         let stage = world.folder.path().join("tmp");
         std::fs::create_dir_all(&stage).unwrap();
@@ -26,8 +26,8 @@ impl Demo {
     }
 }
 
-/// Which processes, beside the demo itself, have to do with this folder: by
-/// their arguments, or by where they are.
+/// Returns the other processes that use this directory, by their arguments or by their working
+/// directory.
 #[cfg(target_os = "linux")]
 fn processes_of(folder: &std::path::Path) -> Vec<String> {
     let folder = folder.to_str().unwrap();
@@ -67,7 +67,7 @@ fn one_that_is_interrupted_leaves_nothing_behind() {
 }
 
 #[test]
-fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
+fn the_demo_kills_its_daemon_and_its_claims_hold() {
     let world = World::new();
     let mut demo = Demo::start(
         &world,
@@ -76,7 +76,7 @@ fn its_agents_are_killed_under_and_what_it_claims_of_them_holds() {
     demo.started.until_line("   letters   running, attempt 2");
     let said = demo.started.finish();
     assert_eq!((said.err.as_str(), said.code), ("", 0), "{said:?}");
-    // As the demo made them: 40 lines more in each folder, and one in each file.
+    // The demo adds 40 lines to each directory, and one to each file.
     let lines: u64 =
         (1..=3).map(|folder| (1..=7).map(|file| folder * 40 + file).sum::<u64>()).sum();
     assert!(said.out.contains(&format!("docs: 21 files, 3 folders, 16730 bytes, {lines} lines")));

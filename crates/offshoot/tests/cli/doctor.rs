@@ -45,7 +45,7 @@ fn a_daemon_that_runs_is_shown() {
 }
 
 #[test]
-fn what_a_dead_daemon_left_is_named() {
+fn leftovers_of_a_dead_daemon_are_named() {
     let world = World::new();
     world.detach("a", "sleep 1000");
     world.kill_daemon();
@@ -147,7 +147,7 @@ fn a_daemon_that_ends_is_not_taken_for_one_that_hangs() {
 }
 
 #[test]
-fn what_no_repair_would_help_names_none() {
+fn an_error_without_a_repair_names_none() {
     let world = World::new();
     world.done(&["spawn", "--", "true"]);
     world.done(&["daemon", "stop"]);

@@ -1,8 +1,8 @@
-//! A full disk: what can be read, what can be freed, and what is told.
+//! A full disk: reading, freeing room, and the errors.
 //!
-//! A small disk is mounted over the data folder. That needs a mount namespace,
-//! so each test runs itself once more inside of one; where the system permits
-//! none it says so and is skipped.
+//! A small disk is mounted over the data directory. That needs a mount namespace, so each
+//! test runs itself again inside one. Where the system permits none, the test is skipped
+//! with a message.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,13 +10,13 @@ use std::process::Command;
 
 use crate::support::{ProgramOutput, Started, World};
 
-/// Set inside of the namespace.
+/// The variable that is set inside the namespace.
 const INSIDE: &str = "ON_A_SMALL_DISK";
 
-/// How large the disk is.
+/// The size of the disk.
 const SIZE: &str = "size=6m,mode=0700";
 
-/// A data folder on a small disk.
+/// A data directory on a small disk.
 struct SmallDisk {
     world: World,
 }
@@ -77,15 +77,14 @@ impl SmallDisk {
         self.world.data().join("ballast")
     }
 
-    /// Leaves not a byte.
+    /// Fills the disk to the last byte.
     fn fill(&self) {
         let mut options = std::fs::OpenOptions::new();
         let mut ballast = options.create(true).append(true).open(self.ballast()).unwrap();
         while ballast.write_all(&[0; 4096]).is_ok() {}
     }
 
-    /// Leaves not a byte to the store either: neither in its log nor in what
-    /// the daemon has put aside.
+    /// Also fills the log of the store and the reserve of the daemon.
     fn choke(&self) {
         let mut refusals = 0;
         // What the store finds in its log when it is refused is taken, too.
@@ -116,8 +115,8 @@ impl SmallDisk {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_and_nothing_is_lost() {
-    on_small_disk("what_cannot_be_kept_is_refused_and_nothing_is_lost", |disk| {
+fn requests_on_a_full_disk_are_refused_without_loss() {
+    on_small_disk("requests_on_a_full_disk_are_refused_without_loss", |disk| {
         let world = &disk.world;
         world.detach("early", "read word; echo \"told $word\"; exit 7");
         disk.choke();
@@ -163,38 +162,33 @@ fn after_a_crash_on_a_full_disk_everything_can_be_read_and_removed() {
             assert_eq!(world.done(&["tasks", "tail", "a"]), "hello\n");
         }
         world.done(&["sessions", "rm", "old"]);
-        // What the dead daemon left is settled once there is room.
+        // Tasks of the dead daemon are settled once there is room.
         assert_eq!(world.run(&["tasks", "wait", "a"]).code, 4);
     });
 }
 
 #[test]
-fn without_room_for_a_daemon_it_is_said_where_there_is_none_and_what_to_do() {
-    on_small_disk(
-        "without_room_for_a_daemon_it_is_said_where_there_is_none_and_what_to_do",
-        |disk| {
-            let world = &disk.world;
-            disk.finished("old");
-            world.done(&["daemon", "stop"]);
-            std::fs::File::create(world.data().join("reserve")).unwrap();
-            disk.fill();
-            let said = world.run(&["tasks", "ls"]);
-            assert_eq!(said.code, 125, "{said:?}");
-            let data = world.data().display().to_string();
-            for part in ["is full", "0 bytes are free", "hint: ", data.as_str()] {
-                assert!(said.err.contains(part), "{part:?} is not in {said:?}");
-            }
-            disk.make_room();
-            assert!(
-                world.done(&["--session", "old", "tasks", "ls", "--all"]).contains("completed")
-            );
-        },
-    );
+fn without_room_for_a_daemon_the_error_names_the_disk_and_a_remedy() {
+    on_small_disk("without_room_for_a_daemon_the_error_names_the_disk_and_a_remedy", |disk| {
+        let world = &disk.world;
+        disk.finished("old");
+        world.done(&["daemon", "stop"]);
+        std::fs::File::create(world.data().join("reserve")).unwrap();
+        disk.fill();
+        let said = world.run(&["tasks", "ls"]);
+        assert_eq!(said.code, 125, "{said:?}");
+        let data = world.data().display().to_string();
+        for part in ["is full", "0 bytes are free", "hint: ", data.as_str()] {
+            assert!(said.err.contains(part), "{part:?} is not in {said:?}");
+        }
+        disk.make_room();
+        assert!(world.done(&["--session", "old", "tasks", "ls", "--all"]).contains("completed"));
+    });
 }
 
 #[test]
-fn ends_that_cannot_be_written_are_told_when_the_daemon_is_stopped() {
-    on_small_disk("ends_that_cannot_be_written_are_told_when_the_daemon_is_stopped", |disk| {
+fn unwritten_ends_are_reported_when_the_daemon_is_stopped() {
+    on_small_disk("unwritten_ends_are_reported_when_the_daemon_is_stopped", |disk| {
         let world = &disk.world;
         world.detach("a", "echo hello; exec sleep 1000");
         world.until_line("a", "hello");

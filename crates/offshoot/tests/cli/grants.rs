@@ -82,7 +82,7 @@ fn runner() -> Model {
     })
 }
 
-/// The requests for approval of a lead that runs a command line in `project`.
+/// Returns the approval requests of a lead that runs a command line in `project`.
 fn asked_to_run(world: &World, model: &Model, session: &str, line: &str) -> Vec<Value> {
     let mut run = model.command(world, &["run", "--detach", "--session", session, line]);
     let said =

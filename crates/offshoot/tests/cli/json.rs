@@ -46,7 +46,7 @@ fn a_remark_is_json_too() {
 }
 
 #[test]
-fn the_demo_tells_its_steps_and_what_it_proved() {
+fn the_demo_prints_its_steps_and_claims() {
     let world = World::new();
     let said = world.done(&["demo", "--json"]);
     let lines: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,5 +1,4 @@
-//! The program, as it is typed: one file for each command, and for what all of
-//! them have in common.
+//! The program on the command line: one file for each command, and for their common behaviour.
 
 // A test that cannot go on is one that fails: a panic is how it says so.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,4 +1,4 @@
-//! A model that says what a test wants, and the program that asks it.
+//! A scripted model server, and the program that uses it.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::support::{ProgramOutput, World};
 
-/// The key with which the model is asked.
+/// The key of the model.
 pub(crate) const KEY: &str = "sk-never-to-be-shown";
 
 /// A model on a socket of this machine.
@@ -19,7 +19,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// One that answers every request as this says.
+    /// Starts a model that answers every request with a function.
     pub(crate) fn new(
         script: impl FnMut(&ReceivedRequest) -> ScriptedReply + Send + 'static,
     ) -> Self {
@@ -28,7 +28,7 @@ impl Model {
         Self { server, runtime }
     }
 
-    /// One that says these, one after the other.
+    /// Starts a model with these answers, one after the other.
     pub(crate) fn saying<const N: usize>(texts: [&str; N]) -> Self {
         let mut replies = texts.map(says).into_iter();
         Self::new(move |_| replies.next().unwrap_or_default())
@@ -49,7 +49,7 @@ impl Model {
         command
     }
 
-    /// Where it is.
+    /// Returns its address.
     pub(crate) fn address(&self) -> &str {
         self.server.address()
     }
@@ -66,17 +66,17 @@ impl Model {
         said.out
     }
 
-    /// What it was asked so far.
+    /// Returns the requests so far.
     pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.server.asked()
     }
 
-    /// Returns once it was asked this many times.
+    /// Waits until it has got this many requests.
     pub(crate) fn was_asked(&self, times: usize) {
         self.runtime.block_on(self.server.was_asked(times));
     }
 
-    /// Returns once this many of its callers have hung up.
+    /// Waits until this many of its callers have hung up.
     pub(crate) fn hung_up(&self, times: usize) {
         self.runtime.block_on(self.server.hung_up(times));
     }
@@ -92,7 +92,7 @@ pub(crate) fn hangs() -> ScriptedReply {
     ScriptedReply::begun([]).then_hang()
 }
 
-/// What was said in a conversation: by whom, and what.
+/// Returns the messages of a conversation, each with its role.
 pub(crate) fn talk(asked: &ReceivedRequest) -> Vec<(String, String)> {
     let messages = asked.body["messages"].as_array().unwrap().iter();
     let said = messages.map(|message| {
@@ -106,7 +106,7 @@ pub(crate) fn talk(asked: &ReceivedRequest) -> Vec<(String, String)> {
     said.filter(|(role, _)| role != "system" && role != "developer").collect()
 }
 
-/// What a program says that is fed this.
+/// Runs a program with this input, and returns its output.
 pub(crate) fn fed(mut command: Command, text: &str) -> ProgramOutput {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();

@@ -1,4 +1,4 @@
-//! What a person has said about agents is for no agent to say instead.
+//! No agent changes the settings that the user makes about agents.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::model::{Model, says, talk};
 use crate::support::{ProgramOutput, World};
 
 #[test]
-fn s7_3_an_agent_writes_neither_the_profiles_of_a_person_nor_the_list_of_trusted_folders() {
+fn s7_3_an_agent_writes_neither_profiles_nor_trust_of_the_user() {
     let (world, places) =
         (World::new(), ["config/offshoot/agents/own.md", "state/offshoot/trust.json"]);
     let model = Model::new(move |asked| {
@@ -26,7 +26,7 @@ fn s7_3_an_agent_writes_neither_the_profiles_of_a_person_nor_the_list_of_trusted
         let run = ReplyPart::call("run", "run_command", &line.to_string());
         WireProtocol::Chat.reply(&[write(places[0]), write(places[1]), run])
     });
-    // It works in the folder that holds them, as an agent in one's home does.
+    // It works in the directory that has them, as an agent in a home directory does.
     model.done(&world, &["run", "--mode", "auto", "Go."]);
     for place in [places[0], places[1], "taken", "config/offshoot"] {
         assert!(!world.folder.path().join(place).exists(), "{place}");
@@ -80,7 +80,7 @@ fn isolated(world: &World, repository: &Path, line: String) -> ProgramOutput {
 }
 
 #[test]
-fn s7_3_what_a_child_embeds_in_its_worktree_writes_nothing_when_that_is_measured() {
+fn s7_3_a_repository_in_a_worktree_writes_nothing_during_the_measurement() {
     let world = World::new();
     let repository = repository(&world);
     let line = EMBED.replace("$REPOSITORY", repository.to_str().unwrap());

@@ -1,6 +1,6 @@
-//! A data folder that may be read and not written.
+//! A read-only data directory.
 //!
-//! Nothing is forbidden to root, so as root the test runs itself once more as
+//! Permissions do not limit root, so as root the test runs itself again as
 //! `nobody`. Where that is impossible, it is skipped.
 
 use std::os::unix::fs::PermissionsExt;
@@ -8,11 +8,11 @@ use std::process::Command;
 
 use crate::support::{ProgramOutput, World};
 
-/// The user that owns nothing.
+/// The user without files.
 const NOBODY: &str = "65534";
 
-/// Whether this process is one that can be forbidden something; else the test
-/// of this name was run by one.
+/// Whether permissions limit this process. Otherwise another process has run the test of this
+/// name.
 fn is_mortal(name: &str) -> bool {
     if !rustix::process::geteuid().is_root() {
         return true;

@@ -1,4 +1,4 @@
-//! `offshoot run`: one agent, asked once.
+//! `offshoot run` with one agent and one request.
 
 use std::process::Stdio;
 
@@ -20,7 +20,7 @@ fn the_answer_alone_is_on_the_standard_output() {
 }
 
 #[test]
-fn what_comes_from_a_pipe_is_added_to_what_is_typed() {
+fn piped_text_is_added_to_the_typed_task() {
     let (world, model) = (World::new(), Model::saying(["one", "two"]));
     let said = fed(model.command(&world, &["run"]), "Do this.\n");
     assert_eq!((said.out.as_str(), said.code), ("one\n", 0), "{said:?}");
@@ -57,7 +57,7 @@ fn nothing_to_do_makes_no_sense() {
 }
 
 #[test]
-fn a_script_is_told_everything_in_json() {
+fn a_script_gets_everything_in_json() {
     let (world, model) = (World::new(), Model::saying(["Done."]));
     let said = model.run(&world, &["--json", "run", "Do it."]);
     let told: Value = serde_json::from_str(&said.out).unwrap();
@@ -116,7 +116,7 @@ fn an_agent_stopped_elsewhere_is_cancelled() {
 }
 
 #[test]
-fn those_it_sends_off_are_shown_and_waited_for_and_told_of_once() {
+fn spawned_agents_are_shown_awaited_and_reported_once() {
     let (world, model) = (
         World::new(),
         Model::new(|asked| {
@@ -150,7 +150,7 @@ fn those_it_sends_off_are_shown_and_waited_for_and_told_of_once() {
 }
 
 #[test]
-fn s11_6_when_the_lead_waits_it_is_told_what_still_runs() {
+fn s11_6_a_waiting_lead_shows_the_running_tasks() {
     let (world, model) = (
         World::new(),
         Model::new(|asked| {
@@ -175,8 +175,7 @@ fn s11_6_when_the_lead_waits_it_is_told_what_still_runs() {
 }
 
 #[test]
-fn s11_6_what_the_lead_runs_itself_is_not_told_as_left_running_and_a_failure_is_told_with_its_code()
-{
+fn s11_6_foreground_commands_are_not_listed_and_failures_have_codes() {
     let world = World::new();
     let model = Model::new(|asked| match talk(asked).len() {
         1 => {
@@ -197,7 +196,7 @@ fn s11_6_what_the_lead_runs_itself_is_not_told_as_left_running_and_a_failure_is_
 }
 
 #[test]
-fn the_offline_model_needs_no_key_and_counts_what_is_there() {
+fn the_offline_model_needs_no_key_and_counts_files() {
     let world = World::new();
     for file in ["tree/a/one", "tree/b/two", "tree/three"] {
         let file = world.folder.path().join(file);

@@ -1,4 +1,4 @@
-//! Addresses: an agent is asked for where it began, and nowhere else.
+//! An agent always calls the provider address it started with.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn slow() -> Model {
     })
 }
 
-/// What a program says that finds this in its environment.
+/// Runs the program with this environment, and returns its output.
 fn with(mut command: Command, set: &[(&str, &str)]) -> ProgramOutput {
     ProgramOutput::of(command.envs(set.iter().copied()).output().unwrap())
 }
@@ -30,7 +30,7 @@ fn left(world: &World, model: &Model, session: &str) {
     world.kill_daemon();
 }
 
-/// What the reason is for which a task waits.
+/// Returns the reason for which a task waits.
 fn why(world: &World, session: &str, task: &str) -> String {
     let why = world.json(&["--session", session, "tasks", "why", task]);
     assert_eq!((&why["state"], &why["reasons"][0]["is"]), (&"queued".into(), &"lacks".into()));
@@ -40,7 +40,7 @@ fn why(world: &World, session: &str, task: &str) -> String {
 const WAIT: [&str; 6] = ["--session", "s", "tasks", "wait", "lead", "--timeout=1ms"];
 
 #[test]
-fn s9_3_an_agent_goes_on_at_the_address_where_it_began_and_nowhere_else() {
+fn s9_3_an_agent_continues_only_at_the_address_it_started_with() {
     let (world, here, there) = (World::new(), slow(), Model::new(|_| says("Not me.")));
     left(&world, &here, "s");
     let began = format!("it began with OPENAI_BASE_URL={}/v1", here.address());
@@ -72,7 +72,7 @@ fn s9_3_an_agent_goes_on_at_the_address_where_it_began_and_nowhere_else() {
 }
 
 #[test]
-fn s9_3_those_it_sent_off_keep_to_their_addresses_too() {
+fn s9_3_spawned_agents_also_keep_their_addresses() {
     let mut hung = 0;
     let (world, other, there) = (World::new(), slow(), Model::new(|_| says("Not me.")));
     let here = Model::new(move |asked| {
@@ -145,7 +145,7 @@ fn s9_4_a_child_that_is_waited_for_is_found_again_while_it_lacks_its_address() {
     assert_eq!(with(here.without_key(&world, &run), &host).code, 0);
     other.was_asked(1);
     world.kill_daemon();
-    // The lead goes on, and makes its call again.
+    // The lead continues, and repeats its call.
     let wait = ["--session", "s", "tasks", "wait", "lead"];
     let elsewhere = [("OLLAMA_HOST", there.address())];
     let mut lead = here.without_key(&world, &wait);

@@ -1,5 +1,4 @@
-//! `offshoot run` that comes to read what has happened only later: nothing of it
-//! is left out without a word.
+//! `offshoot run` that reads events late: every gap is reported.
 
 use offshoot::core::Stamp;
 use offshoot_wiretest::{ReplyPart, WireProtocol};
@@ -12,8 +11,9 @@ use crate::support::{ProgramOutput, Started, World};
 /// The number of children. Their events do not fit into a socket buffer.
 const BEES: usize = 60;
 
-/// What a run says that is stopped while its lead sends others off and ends, and
-/// before it goes on this happens.
+/// Returns the output of a run that is stopped while its lead spawns agents and ends.
+///
+/// The given action happens before it continues.
 fn behind(meanwhile: impl FnOnce(&World)) -> ProgramOutput {
     let (world, model) = (
         World::new(),

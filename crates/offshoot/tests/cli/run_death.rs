@@ -33,7 +33,7 @@ fn s9_3_an_attached_agent_continues_with_the_next_daemon() {
 }
 
 #[test]
-fn s9_3_those_it_sent_off_go_on_too_and_are_told_of_once() {
+fn s9_3_spawned_agents_continue_and_are_reported_once() {
     let mut hung = HashSet::new();
     let (world, model) = (
         World::new(),

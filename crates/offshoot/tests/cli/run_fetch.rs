@@ -1,9 +1,9 @@
-//! Pages of the network: no agent has them unless a person says so.
+//! Agents have `fetch` only if the user enables it.
 
 use crate::model::Model;
 use crate::support::World;
 
-/// What the agent of a run with these flags is offered.
+/// Returns the tools of an agent of a run with these flags.
 fn offered(flags: &[&str]) -> Vec<String> {
     let (world, model) = (World::new(), Model::saying(["Done."]));
     let args: Vec<_> = ["run"].into_iter().chain(flags.iter().copied()).chain(["Look."]).collect();

@@ -22,12 +22,12 @@ fn busy() -> Model {
     })
 }
 
-/// A run that has said something to a lead that is at work.
+/// A run that has sent a message to a running lead.
 fn joined(world: &World, model: &Model) -> Started {
     model.done(world, &["run", "--detach", "--session", "s", "Lead."]);
     model.was_asked(3);
     let mut run = Started::new(model.command(world, &["run", "--session", "s", "And bees."]));
-    // What it shows comes after its message was taken.
+    // Its output begins after its message was accepted.
     run.until_remark("ants");
     run
 }

@@ -81,7 +81,7 @@ fn a_key_is_shown_and_kept_nowhere_even_if_the_provider_repeats_it() {
 }
 
 #[test]
-fn what_is_secret_in_an_address_is_shown_and_kept_nowhere() {
+fn secrets_in_an_address_are_neither_shown_nor_stored() {
     let (world, model) = (World::new(), Model::new(|_| hangs()));
     let secret = "pw-never-to-be-shown";
     let address = model.address().replace("http://", &format!("http://me:{secret}@"));
@@ -116,7 +116,7 @@ fn the_daemon_has_no_keys_in_its_environment_and_commands_have_those_of_their_ca
     assert!(said.contains(&format!("{KEY} {}/v1", model.address())), "{said}");
 }
 
-/// Looks for a secret in all files of a folder; how many there are.
+/// Checks that no file of a directory has a secret, and returns the number of files.
 pub(crate) fn grep(folder: &Path, secret: &str) -> usize {
     let mut files = 0;
     for entry in std::fs::read_dir(folder).unwrap() {

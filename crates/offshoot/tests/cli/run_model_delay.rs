@@ -1,4 +1,4 @@
-//! `offshoot run`, whose model does not answer as it should.
+//! `offshoot run` with a model that fails or waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ fn error(message: &str) -> Value {
 }
 
 #[test]
-fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
+fn a_failed_call_is_shown_with_its_error_and_attempt_without_the_key() {
     let well = Arc::new(AtomicBool::new(false));
     let (world, model) = (
         World::new(),
@@ -36,7 +36,7 @@ fn a_call_that_fails_is_told_with_its_error_and_its_try_and_without_the_key() {
     well.store(true, Ordering::Relaxed);
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("Done.\n", 0), "{said:?}");
-    // It is over, and nothing is told of it any more.
+    // The delay is over, and is no longer reported.
     let shown = world.json(&["--session", "s", "tasks", "show", "lead"]);
     assert_eq!(shown["progress"]["value"]["model_delay"], Value::Null, "{shown}");
     for told in [said.err, why, shown.to_string()] {
@@ -60,8 +60,7 @@ fn s8_4_an_agent_at_the_gate_says_why_and_until_when() {
         assert!(listed.contains("held back by openai: it limits the rate of "), "{listed}");
         assert!(listed.contains("the next try in "), "{listed}");
     }
-    // Another one, to whom the provider has said nothing, and who is not told what
-    // it said to others.
+    // Another agent has not got that answer of the provider, and is not shown it.
     let args = ["--json", "run", "--session", "t", "Do it."];
     let mut other = Started::new(model.command(&world, &args));
     other
@@ -91,7 +90,7 @@ fn s10_3_a_model_that_hangs_is_silent_since() {
 }
 
 #[test]
-fn s2_7_what_came_of_an_answer_that_was_cut_off_is_shown_and_not_as_an_answer() {
+fn s2_7_a_truncated_answer_is_shown_as_incomplete() {
     let cut = |_: &_| says("Half of\nwhat there is to").cut_off();
     let (world, model) = (World::new(), Model::new(cut));
     let said = model.run(&world, &["run", "--session", "s", "Do it."]);

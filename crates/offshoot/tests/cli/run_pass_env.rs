@@ -16,7 +16,7 @@ const VALUE: &str = "ghp-never-to-be-stored";
 /// Succeeds if the variable is set, and shows nothing of it.
 const TRIES: &str = "printenv GH_TOKEN > /dev/null && echo GH_TOKEN is set";
 
-/// A model that runs the command in each turn, and then repeats what came of it.
+/// A model that runs the command in each turn, and then repeats its result.
 fn trying() -> Model {
     Model::new(|asked| {
         let messages = asked.body["messages"].as_array().unwrap();
@@ -56,7 +56,7 @@ fn cannot_confine() -> bool {
 }
 
 #[test]
-fn a_credential_reaches_no_command_unless_a_person_passes_it() {
+fn a_credential_reaches_commands_only_if_the_user_passes_it() {
     if cannot_confine() {
         return;
     }

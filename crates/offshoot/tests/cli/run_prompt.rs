@@ -14,7 +14,7 @@ use crate::model::{Model, says, talk};
 use crate::support::World;
 use crate::terminal::{plain, terminal};
 
-/// The program at a terminal, and what was seen there.
+/// The program at a terminal, with its output there.
 struct Sitting {
     child: Child,
     ours: File,
@@ -47,7 +47,7 @@ impl Sitting {
         }
     }
 
-    /// Waits for this, and returns what was seen since the last time.
+    /// Waits for this text, and returns the output since the last call.
     fn until(&mut self, part: &str) -> String {
         loop {
             if let Some(found) = self.seen[self.at..].find(part) {
@@ -78,7 +78,7 @@ impl Sitting {
         self.ours.write_all(format!("{line}\n").as_bytes()).unwrap();
     }
 
-    /// How it ends, and what is seen from now on.
+    /// Waits for the end. Returns the exit code and the rest of the output.
     fn ends(mut self) -> (Option<i32>, String) {
         while self.read() {}
         let seen = plain(&self.seen[self.at..]);
@@ -101,7 +101,7 @@ fn run(world: &World, model: &Model) -> Sitting {
     Sitting::down(model.command(world, &args))
 }
 
-/// A lead that counts two folders with one answer.
+/// A lead that counts two directories with one answer.
 fn two(paths: [&'static str; 2]) -> Model {
     Model::new(move |asked| match talk(asked).len() {
         1 => WireProtocol::Chat.reply(&paths.map(|path| {
@@ -124,7 +124,7 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
     sitting.types("maybe");
     let again = sitting.until(QUESTION);
     assert!(again.contains("not an answer: maybe"), "{again}");
-    // Both are asked at once, so either may stand first.
+    // Both requests are made at once, so either may be first.
     let mut asked = first;
     for _ in 0..2 {
         if asked.contains("lead wants to use survey\n  path\n    │ .\n  deep\n    │ true\n") {
@@ -148,7 +148,7 @@ fn each_of_two_is_asked_in_its_own_turn_with_nothing_hidden() {
 }
 
 #[test]
-fn what_was_typed_before_a_question_does_not_answer_it() {
+fn text_typed_before_a_question_does_not_answer_it() {
     let world = World::new();
     let model = two([".", ".."]);
     let mut sitting = run(&world, &model);

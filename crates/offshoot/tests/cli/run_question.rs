@@ -1,4 +1,4 @@
-//! `offshoot run`, one of whose agents asks something.
+//! `offshoot run` with an agent that asks a question.
 
 use offshoot_wiretest::{ReceivedRequest, ReplyPart, ScriptedReply, WireProtocol};
 use serde_json::json;
@@ -14,7 +14,7 @@ fn sends<const N: usize>(names: [&str; N]) -> ScriptedReply {
     WireProtocol::Chat.reply(&calls)
 }
 
-/// The ants ask which ones, and say what they were told.
+/// The agents ask which ones, and repeat the answer.
 fn ants(asked: &ReceivedRequest) -> ScriptedReply {
     let said = talk(asked);
     match said.len() {
@@ -31,7 +31,7 @@ fn is_home(said: &[(String, String)], name: &str) -> bool {
 }
 
 #[test]
-fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
+fn s5_5_a_question_that_its_owner_leaves_is_answered_by_the_user() {
     let (world, model) = (
         World::new(),
         Model::new(|asked| {
@@ -72,7 +72,7 @@ fn s5_5_a_question_that_its_owner_leaves_is_shown_and_a_person_answers_it() {
 }
 
 #[test]
-fn a_script_gets_the_record_of_an_agent_that_waits_for_a_person() {
+fn a_script_gets_the_record_of_an_agent_that_waits_for_the_user() {
     let (world, model) = (
         World::new(),
         Model::new(|asked| {
@@ -115,6 +115,6 @@ fn s5_5_a_run_goes_on_as_long_as_others_are_at_work() {
     world.done(&["--session", "s", "tasks", "cancel", "lead/bees"]);
     let said = run.finish();
     assert_eq!((said.out.as_str(), said.code), ("They are home.\n", 0), "{said:?}");
-    // What was told before the question is not told again after it.
+    // Output from before the question is not repeated after it.
     assert!(!said.err.contains("ants running"), "{said:?}");
 }

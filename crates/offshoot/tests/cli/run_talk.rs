@@ -1,4 +1,4 @@
-//! `offshoot run`, which goes on with a conversation.
+//! `offshoot run` that continues a conversation.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ fn the_model_of_a_conversation_stays() {
     let said = model.run(&world, &["run", "--continue", "--model", "openai/other", "Second."]);
     assert_eq!(said.code, 2, "{said:?}");
     assert!(said.err.contains("asks openai/test, not openai/other"), "{said:?}");
-    // What is set for new ones is no wish about this one.
+    // Settings for new conversations do not apply to this one.
     let mut command = model.command(&world, &["run", "--continue", "Second."]);
     command.env("OFFSHOOT_MODEL", "openai/other");
     assert!(command.output().unwrap().status.success());
@@ -90,7 +90,7 @@ fn the_model_of_a_conversation_stays() {
     assert!(model.asked().iter().all(|asked| asked.model() == "test"));
 }
 
-/// A lead that sends one off, which says what it was asked.
+/// A lead that spawns an agent, which repeats its task.
 fn leading(arguments: Value) -> Model {
     Model::new(move |asked| {
         let said = talk(asked);
@@ -173,7 +173,7 @@ fn s10_4_a_conversation_of_which_nothing_is_kept_is_begun_anew() {
     assert_eq!(talk(&model.asked()[1]), pairs(&[("user", "Second.")]));
 }
 
-/// Later than what was read is kept, and earlier than what was not.
+/// A time after the kept records and before the dropped ones.
 fn week_ahead() -> Stamp {
     let now = std::time::UNIX_EPOCH.elapsed().unwrap() + Duration::from_secs(8 * 86_400);
     Stamp::from_millis(i64::try_from(now.as_millis()).unwrap())

@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::model::{Model, hangs, says, talk};
 use crate::support::{Started, World};
 
-/// Has all of these said in a session at once.
+/// Runs all these messages in a session at once.
 fn at_once<const N: usize>(world: &World, model: &Model, said: [&str; N]) {
     let runs = said.map(|said| {
         let run = ["run", "--session", "s", said];
@@ -19,7 +19,7 @@ fn at_once<const N: usize>(world: &World, model: &Model, said: [&str; N]) {
     }
 }
 
-/// What was said by people in the conversation that goes on.
+/// Returns the messages of users in the continued conversation.
 fn said_so_far(world: &World, model: &Model) -> Vec<String> {
     model.done(world, &["run", "--session", "s", "Last."]);
     let asked = model.asked();
@@ -30,7 +30,7 @@ fn said_so_far(world: &World, model: &Model) -> Vec<String> {
     said
 }
 
-/// Each thing that was said, also of those that are sent as one message.
+/// Returns each message, also of those that are sent as one.
 fn words(text: &str) -> Vec<String> {
     text.split_inclusive('.').map(|said| said.trim().to_owned()).collect()
 }
@@ -51,7 +51,7 @@ fn s4_4_concurrent_runs_continue_one_conversation() {
 }
 
 #[test]
-fn s4_2_a_result_that_a_stopped_agent_left_is_told_to_the_one_that_goes_on() {
+fn s4_2_a_result_for_a_stopped_agent_is_delivered_to_its_continuation() {
     let model = Model::new(|asked| {
         let said = talk(asked);
         let spawn = json!({"name": "ants", "task": "Count."}).to_string();
@@ -70,7 +70,7 @@ fn s4_2_a_result_that_a_stopped_agent_left_is_told_to_the_one_that_goes_on() {
     world.done(&wait);
     world.done(&["--session", "s", "tasks", "cancel", "lead"]);
     world.run(&["--session", "s", "tasks", "wait", "lead"]);
-    // The conversation does not know the result that a person has seen.
+    // The conversation does not have the result that the user has seen.
     world.done(&wait);
     for _ in 0..2 {
         model.done(&world, &["run", "--session", "s", "Well?"]);

@@ -34,7 +34,7 @@ fn sessions_are_listed_stopped_and_removed() {
 }
 
 #[test]
-fn each_session_tells_what_its_first_task_was_about() {
+fn each_session_shows_its_first_task() {
     let (world, model) = (World::new(), Model::saying(["One.", "Two."]));
     let long = format!("Compare axum\nand warp. {}", "More. ".repeat(1_000));
     model.done(&world, &["run", "--session", "s", &long]);

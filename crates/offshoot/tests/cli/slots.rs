@@ -84,7 +84,7 @@ fn a_command_that_waits_for_its_child_is_cancelled_with_it() {
 }
 
 #[test]
-fn a_command_that_waits_for_itself_is_told() {
+fn a_command_that_waits_for_itself_is_refused() {
     let world = World::new();
     world.detach("top", &script("@ tasks wait $OFFSHOOT_TASK 2>&1"));
     assert_eq!(world.run(&["tasks", "wait", "top"]).code, 1);

@@ -139,7 +139,7 @@ fn a_variable_that_is_not_utf8_is_left_out_with_a_note() {
 }
 
 #[test]
-fn a_command_runs_where_it_is_told_to() {
+fn a_command_runs_in_the_given_directory() {
     let world = World::new();
     std::fs::create_dir(world.folder.path().join("sub")).unwrap();
     let here = std::fs::canonicalize(world.folder.path()).unwrap();
@@ -178,7 +178,7 @@ fn s1_4_a_name_that_is_taken_is_refused() {
 }
 
 #[test]
-fn s1_6_what_a_command_spawns_is_its_child_unless_it_says_otherwise() {
+fn s1_6_a_task_spawned_by_a_command_is_its_child_by_default() {
     let world = World::new();
     let offshoot = env!("CARGO_BIN_EXE_offshoot");
     script(
@@ -260,7 +260,7 @@ fn a_task_may_be_called_none_and_no_parent_is_said_otherwise() {
 }
 
 #[test]
-fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
+fn background_processes_end_with_the_command_as_the_help_says() {
     let world = World::new();
     let help = world.done(&["spawn", "--help"]);
     assert!(
@@ -274,7 +274,7 @@ fn what_is_left_in_the_background_ends_with_the_command_and_the_help_says_so() {
 }
 
 #[test]
-fn a_command_that_has_ended_and_waits_for_its_children_is_told_of() {
+fn a_command_that_has_ended_and_waits_for_its_children_is_shown() {
     let world = World::new();
     let help = world.done(&["spawn", "--help"]);
     assert!(help.contains("live children ends when they have"), "{help}");

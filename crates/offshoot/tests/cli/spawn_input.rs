@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::support::{ProgramOutput, Started, World};
 
-/// Bytes of every sort, the same each time.
+/// Returns bytes of every value, the same each time.
 fn noise(length: usize) -> Vec<u8> {
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let next = std::iter::repeat_with(move || {
@@ -108,7 +108,7 @@ fn a_command_that_ends_early_waits_for_no_input() {
     let world = World::new();
     let said = run(&world, "yes | offshoot spawn -- head -n 1");
     assert_eq!((said.code, said.out.as_str(), said.err.as_str()), (0, "y\n", ""));
-    // Nothing comes, and it does not end either.
+    // The input neither has bytes nor ends.
     for (args, code) in [(["true"].as_slice(), 0), (&["no-such-command"], 127)] {
         let args: Vec<&str> = ["spawn", "--"].iter().chain(args).copied().collect();
         let (started, stdin) = open(&world, &args);
@@ -118,7 +118,7 @@ fn a_command_that_ends_early_waits_for_no_input() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_ends_the_input() {
+fn an_unreadable_input_is_reported_and_ends() {
     let world = World::new();
     let said = run(&world, "offshoot spawn -- cat </tmp");
     assert_eq!(said.code, 125, "{said:?}");
@@ -146,7 +146,7 @@ fn without_our_input_a_command_reads_messages() {
 }
 
 #[test]
-fn a_message_does_not_come_between_what_is_passed_on() {
+fn a_message_does_not_interrupt_passed_input() {
     let world = World::new();
     let (mut started, mut stdin) =
         open(&world, &["spawn", "--name", "a", "--", "sh", "-c", "echo up; cat"]);
@@ -204,7 +204,7 @@ fn input_and_a_restart_do_not_go_together() {
     assert_eq!(run(&world, "offshoot spawn --restart on-crash -- cat <file").code, 2);
     // A device is not meant as input.
     assert_eq!(world.run(&["spawn", "--restart", "on-crash", "--", "true"]).code, 0);
-    // What is left alone is not read.
+    // An unused input is not read.
     let command = ["spawn", "--name", "a", "--restart", "on-crash", "--no-stdin", "--"];
     let command: Vec<&str> = command.into_iter().chain(["sh", "-c", "echo up; cat"]).collect();
     let (mut started, mut stdin) = open(&world, &command);

@@ -31,7 +31,7 @@ impl World {
         let folder = tempfile::Builder::new().prefix("os").tempdir_in("/tmp").unwrap();
         std::fs::create_dir(folder.path().join("run")).unwrap();
         std::fs::create_dir(folder.path().join("home")).unwrap();
-        // Nothing above a directory that all users share counts.
+        // A project ends below a directory that all users share.
         let shared = std::os::unix::fs::PermissionsExt::from_mode(0o1777);
         std::fs::set_permissions(folder.path(), shared).unwrap();
         Self { folder }
@@ -48,7 +48,7 @@ impl World {
         command
     }
 
-    /// Another program, in which ours works on this folder.
+    /// Another program, whose environment has this data directory.
     pub(crate) fn other(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         for (name, _) in std::env::vars_os() {
@@ -86,7 +86,7 @@ impl World {
         ProgramOutput::of(self.command(args).output().unwrap())
     }
 
-    /// What a shell says to this line, in which the program works on this folder.
+    /// Returns the output of a shell line, in which the program uses this data directory.
     pub(crate) fn shell(&self, line: &str) -> ProgramOutput {
         ProgramOutput::of(self.other("bash").args(["-c", line]).output().unwrap())
     }
@@ -131,8 +131,7 @@ impl World {
         gone(process);
     }
 
-    /// Ends the daemon, and has its store delete what it would at this time with
-    /// another retention.
+    /// Ends the daemon, and applies another retention to its store.
     pub(crate) fn expire(&self, now: Stamp, change: impl FnOnce(&mut Retention)) {
         self.done(&["daemon", "stop"]);
         let mut retention = Retention::default();
@@ -147,7 +146,7 @@ impl World {
     }
 }
 
-/// Holds a process, so that its number means no other.
+/// Holds a process, so that its number is not reused.
 #[cfg(target_os = "linux")]
 fn held(process: u32) -> std::os::fd::OwnedFd {
     use rustix::process::{PidfdFlags, pidfd_open};
@@ -236,7 +235,7 @@ impl Started {
         send(self.child.id(), signal);
     }
 
-    /// The rest of what it says, and its end.
+    /// Waits for the end. Returns the rest of the output and the exit code.
     pub(crate) fn finish(mut self) -> ProgramOutput {
         let mut err = self.child.stderr.take().unwrap();
         // Both at once, so that neither fills up while the other is read.

@@ -25,7 +25,7 @@ fn live_tasks_are_listed_and_finished_ones_if_wanted() {
 }
 
 #[test]
-fn s10_1_pages_follow_each_other_and_the_next_one_is_told() {
+fn s10_1_each_page_names_the_next_one() {
     let world = World::new();
     for name in ["a", "b", "c"] {
         world.detach(name, "sleep 1000");

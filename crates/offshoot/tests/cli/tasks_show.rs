@@ -82,7 +82,7 @@ fn one_child_is_a_child() {
 }
 
 #[test]
-fn what_a_command_wrote_reaches_no_terminal_as_it_is() {
+fn raw_output_of_a_command_reaches_no_terminal() {
     let world = World::new();
     world.detach("a", "printf 'x\\033]0;title\\007\\033[2J\\302\\2331m\\n'; exit 1");
     world.run(&["tasks", "wait", "a"]);

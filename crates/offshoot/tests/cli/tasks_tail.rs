@@ -10,7 +10,7 @@ use crate::model::{Model, says};
 use crate::support::{Started, World};
 
 #[test]
-fn what_was_written_is_read_whole_or_from_the_end() {
+fn output_is_read_whole_or_from_the_end() {
     let world = World::new();
     world.detach("a", "for i in 1 2 3 4 5; do echo $i; done");
     world.run(&["tasks", "wait", "a"]);
@@ -63,7 +63,7 @@ fn scripts_read_pieces_and_then_the_task() {
 }
 
 #[test]
-fn scripts_are_told_where_something_is_missing() {
+fn scripts_get_the_positions_of_gaps() {
     let world = World::new();
     world.detach("a", "head -c 12000000 /dev/zero | tr '\\0' x");
     world.run(&["tasks", "wait", "a"]);

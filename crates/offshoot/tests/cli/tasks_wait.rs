@@ -24,7 +24,7 @@ fn the_exit_code_tells_how_a_task_ended() {
 }
 
 #[test]
-fn each_end_is_told_as_soon_as_it_is_known() {
+fn each_end_is_shown_as_soon_as_it_is_known() {
     let world = World::new();
     for name in ["a", "b"] {
         world.detach(name, "read line; echo $line");
@@ -91,7 +91,7 @@ fn many_are_waited_for_at_once() {
 }
 
 #[test]
-fn of_a_long_answer_the_beginning_is_told_and_how_to_have_the_rest() {
+fn a_long_answer_is_cut_with_a_hint_for_the_rest() {
     let long = format!("The beginning.\n{}", "ü".repeat(5_000));
     let (world, model) = (World::new(), Model::saying([&long]));
     let session = model.done(&world, &["run", "--detach", "Do it."]);

@@ -1,4 +1,4 @@
-//! What a person sees at a terminal.
+//! The output at a terminal.
 
 use std::fs::File;
 use std::io::Read;
@@ -22,7 +22,7 @@ pub(crate) fn terminal(columns: u16) -> (File, OwnedFd) {
     (File::from(ours), theirs.into())
 }
 
-/// What the program shows on a terminal of so many columns.
+/// Returns the output of the program on a terminal of so many columns.
 fn shown(mut command: Command, columns: u16) -> String {
     let (mut ours, theirs) = terminal(columns);
     command.env("TERM", "xterm").stdin(Stdio::null());
@@ -39,7 +39,7 @@ fn shown(mut command: Command, columns: u16) -> String {
     String::from_utf8_lossy(&seen).replace("\r\n", "\n")
 }
 
-/// Without colours, and without what moves the cursor.
+/// Removes colours and cursor movements.
 pub(crate) fn plain(shown: &str) -> String {
     let mut parts = shown.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -81,7 +81,7 @@ fn colours_are_for_terminals_that_want_them() {
     let mut command = world.command(&["tasks", "ls"]);
     command.env("NO_COLOR", "1");
     assert!(!shown(command, 80).contains('\u{1b}'));
-    // Nor does a build server change what a terminal can show.
+    // A build server does not change the features of a terminal either.
     let mut dumb = world.other("env");
     dumb.env("CI", "true");
     dumb.args(["TERM=dumb", env!("CARGO_BIN_EXE_offshoot"), "tasks", "ls"]);
@@ -109,7 +109,7 @@ fn spawn_prints_how_to_follow_the_command() {
 }
 
 #[test]
-fn what_is_waited_for_is_shown_while_it_lasts_and_then_gone() {
+fn a_wait_is_shown_while_it_lasts() {
     let world = World::new();
     world.detach("a", "echo working; read line");
     let (mut ours, theirs) = terminal(80);

@@ -1,5 +1,4 @@
-//! What the daemon does with the worktrees of agents that died with an earlier
-//! one.
+//! The worktrees of agents that died with an earlier daemon.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +9,7 @@ use serde_json::json;
 use crate::model::{Model, hangs, says, talk};
 use crate::support::{ProgramOutput, World};
 
-/// A lead that sends these off, each with a worktree of its own; they hang.
+/// A lead that spawns these agents, each with its own worktree. They hang.
 fn sending(children: [&'static str; 2]) -> Model {
     Model::new(move |asked| {
         let said = talk(asked);
@@ -25,7 +24,7 @@ fn sending(children: [&'static str; 2]) -> Model {
     })
 }
 
-/// Has git do something in a folder.
+/// Runs git in a directory.
 fn git(folder: &Path, args: &[&str]) {
     let who = ["-c", "user.name=A", "-c", "user.email=a@example.org"];
     let said = Command::new("git").current_dir(folder).args(who).args(args).output().unwrap();
@@ -39,13 +38,13 @@ fn placed(world: &World, mut command: Command) -> ProgramOutput {
     ProgramOutput::of(command.output().unwrap())
 }
 
-/// What it says that must do as asked.
+/// Returns the output of a command that must succeed.
 fn done(world: &World, args: &[&str]) {
     let said = placed(world, world.command(args));
     assert_eq!(said.code, 0, "{args:?}: {said:?}");
 }
 
-/// Where the worktree of a task is, once its report says so.
+/// Waits for the report of a task, and returns its worktree.
 fn worktree(world: &World, task: &str) -> PathBuf {
     loop {
         let shown = world.json(&["--session", "s", "tasks", "show", task]);
@@ -56,7 +55,7 @@ fn worktree(world: &World, task: &str) -> PathBuf {
     }
 }
 
-/// Kills the daemon, and returns once the next one has swept up.
+/// Kills the daemon, and waits until the next one has cleaned up.
 fn next_daemon(world: &World, swept: impl Fn() -> bool) {
     world.kill_daemon();
     done(world, &["sessions", "ls"]);
@@ -66,7 +65,7 @@ fn next_daemon(world: &World, swept: impl Fn() -> bool) {
 }
 
 #[test]
-fn s9_2_what_a_dead_child_left_goes_unless_it_would_be_lost() {
+fn s9_2_a_worktree_of_a_dead_child_is_removed_unless_it_has_changes() {
     let (world, model) = (World::new(), sending(["clean", "changed"]));
     let repository = world.folder.path().join("repository");
     std::fs::create_dir(&repository).unwrap();

@@ -1,5 +1,4 @@
-//! Many connections at once, and requests that are large: other clients are
-//! served all the same.
+//! Many connections and large requests, beside which other clients are still served.
 
 use std::time::Instant;
 
@@ -10,7 +9,7 @@ use tokio::net::UnixStream;
 
 use crate::support::{World, hello, send_off, status};
 
-/// How much of its memory a process has had in use at most, in bytes.
+/// Returns the peak memory of a process, in bytes.
 #[cfg(target_os = "linux")]
 fn peak_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();

@@ -1,4 +1,4 @@
-//! Who is let in, and what becomes of those who make no sense.
+//! Greetings and malformed requests.
 
 use std::os::unix::fs::MetadataExt;
 
@@ -39,7 +39,7 @@ async fn a_connection_without_greeting_is_refused() {
     assert_eq!(status(&client).await.pid, before);
 }
 
-/// How much memory a process has asked for, in bytes.
+/// Returns the allocated memory of a process, in bytes.
 #[cfg(target_os = "linux")]
 fn data_bytes(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -138,11 +138,11 @@ async fn an_embedding_program_that_holds_the_folder_is_named() {
 }
 
 #[tokio::test]
-async fn without_a_daemon_and_without_leave_to_start_one_it_is_said() {
+async fn without_a_daemon_and_its_start_the_error_is_clear() {
     let world = World::new();
     let refused = world.client_of_running().connect().await;
     assert!(matches!(&refused, Err(Error::NotRunning(_))), "{refused:?}");
-    // What a dead daemon said of itself leads nowhere.
+    // The address file of a dead daemon has no effect.
     let mut daemon = world.daemon(&[]);
     daemon.kill().unwrap();
     daemon.wait().unwrap();

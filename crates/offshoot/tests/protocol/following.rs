@@ -1,4 +1,4 @@
-//! Following what happens in a session.
+//! Following the events of a session.
 
 use offshoot_client::Error;
 use offshoot_client::wire::{Code, Reply, Request, Sessions};
@@ -6,7 +6,7 @@ use offshoot_client::wire::{Code, Reply, Request, Sessions};
 use crate::support::{World, status};
 
 #[tokio::test]
-async fn who_follows_a_session_that_is_not_there_is_told_and_opens_none() {
+async fn following_a_missing_session_fails_and_creates_none() {
     let world = World::new();
     let client = world.client();
     status(&client).await;

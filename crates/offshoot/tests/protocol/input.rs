@@ -13,7 +13,7 @@ fn fed(text: &str) -> Spawn {
     Spawn { attachment: Attachment::Attached, stdin: Stdin::Follows, ..script(text) }
 }
 
-/// Sends a command off that is to be passed its input.
+/// Spawns a command that gets input from its client.
 async fn send_off(client: &Client, spawn: Spawn) -> ReplyStream {
     let mut stream = client.follow(&Request::Spawn(Box::new(spawn))).await.unwrap();
     let first = stream.next().await.unwrap();
@@ -21,7 +21,7 @@ async fn send_off(client: &Client, spawn: Spawn) -> ReplyStream {
     stream
 }
 
-/// Everything that a command writes, and how it ended.
+/// Returns the whole output of a command, and its end.
 async fn end(mut stream: ReplyStream) -> (Vec<u8>, Task) {
     let (mut written, mut last) = (Vec::new(), None);
     while let Some(item) = stream.next().await.unwrap() {
@@ -35,7 +35,7 @@ async fn end(mut stream: ReplyStream) -> (Vec<u8>, Task) {
 }
 
 #[tokio::test]
-async fn input_goes_through_piece_by_piece_and_its_end_is_told() {
+async fn input_passes_piece_by_piece_with_its_end() {
     let world = World::new();
     let client = world.client();
     let mut stream = send_off(&client, fed("cat")).await;

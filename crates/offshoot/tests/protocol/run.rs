@@ -1,4 +1,4 @@
-//! Asking an agent, and asking again because the answer was lost.
+//! A request to an agent, and its repetition after a lost answer.
 
 use offshoot_client::Client;
 use offshoot_client::wire::{
@@ -26,7 +26,7 @@ fn run(world: &World, talk: RunSession, key: &str) -> Request {
     }))
 }
 
-/// The task that a request comes to, once it has ended.
+/// Waits for the end of the task of a request.
 async fn ended(client: &Client, request: &Request) -> Task {
     let Reply::Run { task, .. } = client.ask(request).await.unwrap() else { panic!("no task") };
     let wait = WaitTasks {

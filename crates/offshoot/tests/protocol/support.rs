@@ -1,4 +1,4 @@
-//! A data folder of one's own, and clients of its daemon.
+//! A temporary data directory, and clients of its daemon.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ impl World {
         DaemonDir::at(&self.data()).unwrap()
     }
 
-    /// What starts a daemon of this folder.
+    /// Returns the launcher of a daemon for this directory.
     fn start(&self) -> Start {
         let args = ["daemon", "run", "--apart", "--data"].map(OsString::from).into_iter();
         let args = args.chain([self.data().into_os_string()]).collect();
@@ -48,7 +48,7 @@ impl World {
         Client::new(self.place(), Start::Never)
     }
 
-    /// Where the daemon listens that runs.
+    /// Returns the address of the running daemon.
     pub(crate) fn socket(&self) -> PathBuf {
         self.place().daemon_address().expect("a daemon runs").socket
     }
@@ -94,7 +94,7 @@ pub(crate) fn hello(data: &Path) -> Hello {
     Hello::new(&place.data().to_string_lossy(), offshoot_client::wire::Takeover::Over)
 }
 
-/// How the daemon is that this client reaches.
+/// Returns the status of the daemon of a client.
 pub(crate) async fn status(client: &Client) -> Status {
     match client.ask(&Request::Status).await.unwrap() {
         Reply::Status(status) => *status,
@@ -102,7 +102,7 @@ pub(crate) async fn status(client: &Client) -> Status {
     }
 }
 
-/// Sends a shell script off.
+/// Spawns a shell script.
 pub(crate) async fn send_off(client: &Client, text: &str, restart: Restart) -> Task {
     let spawn = Request::Spawn(Box::new(Spawn { restart, ..script(text) }));
     match client.ask(&spawn).await.unwrap() {
@@ -111,7 +111,7 @@ pub(crate) async fn send_off(client: &Client, text: &str, restart: Restart) -> T
     }
 }
 
-/// A request to follow what a task writes.
+/// Returns a request to follow the output of a task.
 pub(crate) fn tail(task: &str) -> Request {
     Request::Tail(Tail {
         task: TaskName { session: "main".into(), task: task.into() },

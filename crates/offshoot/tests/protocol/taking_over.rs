@@ -106,7 +106,7 @@ async fn a_daemon_keeps_nothing_open_that_its_starter_had_open() {
 }
 
 #[tokio::test]
-async fn a_daemon_told_to_end_stops_its_commands_and_says_why() {
+async fn a_stopped_daemon_stops_its_commands_with_a_reason() {
     for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
         let world = World::new();
         let mut daemon = world.daemon(&[]);

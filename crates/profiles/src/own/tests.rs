@@ -2,17 +2,17 @@ use offshoot_core::permissions::PolicyLayer;
 use serde_json::json;
 
 use super::*;
-use crate::error::Place;
+use crate::error::Position;
 
-/// What is wrong with front matter, and in which line and column.
+/// Returns the error about front matter, with its line and column.
 fn wrong(front: &str) -> String {
     let wrong = read(&format!("---\n{front}\n---\nDo it.\n"), "a").unwrap_err();
-    let Place { line, column } = wrong.place.unwrap();
+    let Position { line, column } = wrong.place.unwrap();
     format!("{line}:{column}: {}", wrong.why)
 }
 
 #[test]
-fn s11_2_a_profile_says_all_that_it_can() {
+fn s11_2_a_profile_can_set_every_field() {
     let written = r#"---
 name: Reviewer
 description: Reviews changes.
@@ -39,15 +39,15 @@ dialect: claude-code
 
 Review it.
 "#;
-    let draft = read(written, "file").unwrap();
-    assert_eq!((&*draft.name, &*draft.prompt), ("Reviewer", "Review it."));
-    assert_eq!(draft.extends.as_deref(), Some("explore"));
-    assert_eq!(draft.model.unwrap().to_string(), "anthropic/claude-sonnet-5");
+    let profile = read(written, "file").unwrap();
+    assert_eq!((&*profile.name, &*profile.prompt), ("Reviewer", "Review it."));
+    assert_eq!(profile.extends.as_deref(), Some("explore"));
+    assert_eq!(profile.model.unwrap().to_string(), "anthropic/claude-sonnet-5");
     for (tool, offered) in [("read", true), ("ask", true), ("wait_tasks", true), ("write", false)] {
-        assert_eq!(draft.layer.offers(tool), offered, "{tool}");
+        assert_eq!(profile.layer.offers(tool), offered, "{tool}");
     }
     let rules: Vec<_> =
-        draft.layer.rules.iter().map(|(rule, verdict)| format!("{verdict:?} {rule}")).collect();
+        profile.layer.rules.iter().map(|(rule, verdict)| format!("{verdict:?} {rule}")).collect();
     assert_eq!(
         rules,
         [
@@ -57,31 +57,31 @@ Review it.
             "Deny run_command(git push)"
         ]
     );
-    assert_eq!((draft.layer.mode, draft.asks), (PermissionMode::Ask, Some(Approver::Owner)));
-    assert_eq!(draft.isolation, Some(Isolation::Worktree));
-    assert_eq!(draft.config.unwrap()["required"], json!(["branch"]));
-    assert_eq!(draft.dialect, Some(Dialect::ClaudeCode));
+    assert_eq!((profile.layer.mode, profile.asks), (PermissionMode::Ask, Some(Approver::Owner)));
+    assert_eq!(profile.isolation, Some(Isolation::Worktree));
+    assert_eq!(profile.config.unwrap()["required"], json!(["branch"]));
+    assert_eq!(profile.dialect, Some(Dialect::ClaudeCode));
     assert_eq!(
-        (draft.agents.unwrap(), draft.budget.to_string()),
+        (profile.agents.unwrap(), profile.budget.to_string()),
         (vec!["explore".to_owned()], "2usd".to_owned())
     );
 }
 
 #[test]
-fn s11_2_a_profile_that_says_nothing_is_called_as_its_file_and_narrows_nothing() {
-    let draft = read("---\n---\nDo it.", "explore-docs").unwrap();
-    assert_eq!((&*draft.name, &*draft.prompt), ("explore-docs", "Do it."));
-    assert_eq!(draft.layer, PolicyLayer::default());
+fn s11_2_an_empty_profile_has_the_name_of_its_file_and_no_rules() {
+    let profile = read("---\n---\nDo it.", "explore-docs").unwrap();
+    assert_eq!((&*profile.name, &*profile.prompt), ("explore-docs", "Do it."));
+    assert_eq!(profile.layer, PolicyLayer::default());
 }
 
 #[test]
-fn s11_2_an_unknown_field_is_named_with_its_line_and_the_known_ones() {
+fn s11_2_the_error_for_an_unknown_field_has_its_line_and_the_known_ones() {
     let told = wrong("name: a\ncolour: blue");
     assert!(told.starts_with("3:1: there is no field \"colour\"; the fields are name, description, extends, model, tools"), "{told}");
 }
 
 #[test]
-fn s11_2_of_several_unknown_fields_all_are_named_but_not_without_end() {
+fn s11_2_the_error_for_unknown_fields_names_a_limited_number() {
     let told = wrong("colour: blue\nname: a\nshade: dark");
     assert!(told.contains("there is no field \"colour\", \"shade\" (line 4); the"), "{told}");
     let many: Vec<_> = (0..20).map(|number| format!("x{number}: 1")).collect();
@@ -106,7 +106,7 @@ fn s11_2_a_missing_or_unknown_model_is_an_error_with_its_line() {
 }
 
 #[test]
-fn s11_2_what_a_field_cannot_be_is_told_with_what_it_can() {
+fn s11_2_the_error_for_a_bad_value_names_the_valid_ones() {
     for (front, said) in [
         ("mode: yolo", "2:7: mode must be one of plan, ask, auto, not \"yolo\""),
         ("asks: me", "asks must be one of owner, person, nobody, not \"me\""),
@@ -147,7 +147,7 @@ fn s11_2_what_a_field_cannot_be_is_told_with_what_it_can() {
 }
 
 #[test]
-fn s11_2_broken_front_matter_is_told_with_its_line_and_column() {
+fn s11_2_the_error_for_broken_front_matter_has_its_line_and_column() {
     let told = wrong("name: a\ndescription: it says: this");
     assert!(told.starts_with("3:") && told.contains("this is not YAML"), "{told}");
     let told = wrong("name: a\nname: b");
@@ -157,9 +157,9 @@ fn s11_2_broken_front_matter_is_told_with_its_line_and_column() {
 }
 
 #[test]
-fn s11_7_every_dialect_that_there_is_can_be_said() {
+fn s11_7_every_dialect_has_a_name_in_profiles() {
     for (word, dialect) in Dialect::ALL {
-        let draft = read(&format!("---\ndialect: {word}\n---\nDo it.\n"), "a").unwrap();
-        assert_eq!(draft.dialect, Some(dialect));
+        let profile = read(&format!("---\ndialect: {word}\n---\nDo it.\n"), "a").unwrap();
+        assert_eq!(profile.dialect, Some(dialect));
     }
 }

@@ -1,4 +1,4 @@
-//! Which profile is found, of those that bear a name.
+//! The lookup of a profile by its name.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use offshoot_agent::{ProfileOrigin, ProfileSource, ProfileUnavailable};
 use offshoot_core::permissions::{Access, Action, LineAnalysis, Permissions, Verdict};
 use offshoot_profiles::{Profiles, Project};
 
-use crate::support::{Place, of, write};
+use crate::support::{ProjectDir, of, write};
 
 #[test]
 fn s11_2_four_profiles_are_built_in() {
@@ -33,7 +33,7 @@ fn s7_3_explore_changes_nothing_and_verify_only_runs() {
         ("run_command", run()),
         ("fetch", Action::Network),
         ("spawn_agent", Action::ManageTasks),
-        // Even if somebody offered it under the name of one that it has.
+        // A tool of this name that changes files stays denied.
         ("read", Action::Change),
     ] {
         assert_eq!(judge("explore", tool, deed), Verdict::Deny, "{tool}");
@@ -46,20 +46,20 @@ fn s7_3_explore_changes_nothing_and_verify_only_runs() {
 }
 
 #[test]
-fn s11_2_an_unknown_profile_is_told_with_those_that_there_are() {
-    let place = Place::new();
+fn s11_2_the_error_for_an_unknown_profile_names_the_known_ones() {
+    let place = ProjectDir::new();
     place.has("mine.md", of("name: mine"));
-    let error = place.find("nobody").unwrap_err();
+    let error = place.find("missing").unwrap_err();
     assert!(matches!(error, ProfileUnavailable::Unknown { .. }));
     assert_eq!(
         error.to_string(),
-        "there is no profile \"nobody\"; there are: explore, lead, mine, verify, work"
+        "there is no profile \"missing\"; there are: explore, lead, mine, verify, work"
     );
 }
 
 #[test]
-fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_built_in() {
-    let place = Place::new();
+fn s11_2_the_nearest_profile_wins_then_the_users_then_the_built_in_one() {
+    let place = ProjectDir::new();
     let inner = place.project().join("a/b");
     std::fs::create_dir_all(&inner).unwrap();
     let said = || place.profiles().find("work", Some(&inner)).unwrap().prompt.clone();
@@ -75,12 +75,12 @@ fn s11_2_the_nearest_counts_and_the_project_before_the_person_before_what_is_bui
 }
 
 #[test]
-fn what_stands_above_the_repository_is_not_the_projects() {
-    let place = Place::new();
+fn directories_above_the_repository_are_outside_the_project() {
+    let place = ProjectDir::new();
     let above = place.project().parent().unwrap().join(".offshoot/agents/above.md");
     write(&above, of("name: above"));
     assert!(place.find("above").is_err());
-    // Outside a repository a folder is its own project.
+    // Outside a repository a directory is its own project.
     std::fs::remove_dir_all(place.project().join(".git")).unwrap();
     assert!(place.find("above").is_err());
     place.brings("here.md", of("name: here"));
@@ -88,16 +88,16 @@ fn what_stands_above_the_repository_is_not_the_projects() {
 }
 
 #[test]
-fn names_are_compared_as_names_of_tasks_are() {
-    let place = Place::new();
+fn profile_names_compare_like_task_names() {
+    let place = ProjectDir::new();
     place.has("x.md", of("name: Größe"));
     assert!(place.find(" GRÖßE ").is_ok() && place.find("gro\u{308}ße").is_ok());
     assert!(place.find("grosse").is_err());
 }
 
 #[test]
-fn two_of_a_name_in_one_folder_are_told() {
-    let place = Place::new();
+fn two_profiles_of_one_name_in_a_directory_are_reported() {
+    let place = ProjectDir::new();
     place.has("a.md", of("name: twin\ndescription: first"));
     place.has("b.md", of("name: Twin"));
     assert_eq!(place.find("twin").unwrap().description, "first");
@@ -109,8 +109,8 @@ fn two_of_a_name_in_one_folder_are_told() {
 }
 
 #[test]
-fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
-    let place = Place::new();
+fn the_offshoot_format_wins_over_the_claude_code_format() {
+    let place = ProjectDir::new();
     place.brings("a.md", "---\nname: a\n---\nours");
     write(&place.project().join(".claude/agents/a.md"), "---\nname: a\n---\ntheirs");
     assert_eq!(place.find("a").unwrap().prompt, "ours");
@@ -118,12 +118,12 @@ fn an_agent_for_both_programs_counts_as_it_is_written_for_this_one() {
 }
 
 #[test]
-fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
-    let place = Place::new();
+fn s11_2_a_broken_profile_hides_no_other_and_is_not_replaced() {
+    let place = ProjectDir::new();
     place.has("explore.md", of("colour: blue"));
     place.has("good.md", of("name: good"));
     assert!(place.find("good").is_ok());
-    // What is built in may allow more than the person wanted to.
+    // The built-in profile may allow more than the user wanted.
     let told = place.broken("explore");
     assert!(told.contains("explore.md:2:1: there is no field \"colour\""), "{told}");
     assert_eq!(place.names(), ["good", "lead", "verify", "work"]);
@@ -132,7 +132,7 @@ fn s11_2_a_broken_file_hides_no_other_and_nothing_takes_its_place() {
 
 #[test]
 fn an_empty_git_directory_is_no_repository() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let inner = place.project().join("inner");
     std::fs::create_dir_all(inner.join(".git")).unwrap();
     write(&inner.join("below/file"), "");
@@ -152,7 +152,7 @@ fn an_empty_git_directory_is_no_repository() {
 
 #[test]
 fn a_directory_that_all_users_share_is_above_every_project() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let shared = place.project().parent().unwrap().to_owned();
     write(&shared.join(".git/HEAD"), "ref: refs/heads/main\n");
     write(&shared.join(".offshoot/agents/planted.md"), of("name: planted"));

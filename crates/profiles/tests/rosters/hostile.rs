@@ -1,4 +1,4 @@
-//! Files and folders that are not what they seem.
+//! Malformed and hostile files and directories.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,18 +7,18 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
-use crate::support::{Place, of, write};
+use crate::support::{ProjectDir, of, write};
 
-/// What is said of the only file that cannot be read.
-fn only(place: &Place) -> String {
+/// Returns the error about the only unreadable file.
+fn only(place: &ProjectDir) -> String {
     let wrong = place.wrong();
     assert_eq!(wrong.len(), 1, "{wrong:?}");
     wrong[0].clone()
 }
 
 #[test]
-fn s11_2_a_binary_file_is_told() {
-    let place = Place::new();
+fn s11_2_a_binary_file_is_reported() {
+    let place = ProjectDir::new();
     place.brings("binary.md", b"\x7fELF\x02\x01\0\0\0");
     assert!(only(&place).ends_with("binary.md:1:7: there is a zero byte: this is no text"));
     place.brings("binary.md", b"---\nname: a\nmode: \xff\n---\n");
@@ -26,19 +26,19 @@ fn s11_2_a_binary_file_is_told() {
 }
 
 #[test]
-fn s11_2_an_enormous_file_is_told_and_not_read() {
-    let place = Place::new();
+fn s11_2_an_enormous_file_is_reported_and_not_read() {
+    let place = ProjectDir::new();
     let path = place.project().join(".offshoot/agents/enormous.md");
     write(&path, of("name: enormous"));
-    // Sparse: more than fits into memory.
+    // A sparse file that is larger than memory.
     fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
     assert!(only(&place).ends_with("enormous.md: it is larger than 65536 bytes"));
     assert!(place.find("explore").is_ok());
 }
 
 #[test]
-fn s11_2_a_file_that_does_not_end_its_front_matter_is_told() {
-    let place = Place::new();
+fn s11_2_unclosed_front_matter_is_reported() {
+    let place = ProjectDir::new();
     place.has("open.md", "---\nname: open\n\nDo it.\n");
     let told = place.broken("open");
     assert!(
@@ -51,8 +51,8 @@ fn s11_2_a_file_that_does_not_end_its_front_matter_is_told() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_told_and_nobody_waits_for_it() {
-    let place = Place::new();
+fn special_files_are_reported_without_blocking() {
+    let place = ProjectDir::new();
     let agents = place.project().join(".offshoot/agents");
     fs::create_dir_all(agents.join("folder.md")).unwrap();
     assert!(Command::new("mkfifo").arg(agents.join("fifo.md")).status().unwrap().success());
@@ -66,14 +66,14 @@ fn what_is_no_regular_file_is_told_and_nobody_waits_for_it() {
         assert!(told.ends_with(&format!("{name}: it is not a regular file")), "{told}");
     }
     assert_eq!(wrong.len(), 4);
-    // The person's own links are followed, but not to devices.
+    // Links in the user's directory are followed, but not to devices.
     symlink("/dev/zero", place.user().join("zero.md")).unwrap();
     assert!(place.broken("zero").ends_with("zero.md: it is not a regular file"));
 }
 
 #[test]
-fn links_of_a_project_do_not_lead_out_of_their_folder() {
-    let place = Place::new();
+fn links_of_a_project_stay_in_their_directory() {
+    let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("secret.md"), of("name: secret"));
     write(&place.project().join("other.md"), of("name: other"));
     let agents = place.project().join(".offshoot/agents");
@@ -95,20 +95,20 @@ fn links_of_a_project_do_not_lead_out_of_their_folder() {
 }
 
 #[test]
-fn a_link_in_the_place_of_the_folder_is_told() {
-    let place = Place::new();
+fn a_link_in_place_of_the_directory_is_reported() {
+    let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("away/agents/a.md"), of("name: a"));
     symlink("../away", place.project().join(".offshoot")).unwrap();
     assert!(place.find("a").is_err());
     assert!(only(&place).ends_with(".offshoot: it is not a folder, or a link to one"));
-    // Nor can it be trusted.
+    // The directory cannot be trusted either.
     let refused = place.trust().add(&place.project()).unwrap_err().to_string();
     assert!(refused.contains("cannot be trusted"), "{refused}");
 }
 
 #[test]
-fn what_the_person_links_to_is_read() {
-    let place = Place::new();
+fn links_in_the_users_directory_are_followed() {
+    let place = ProjectDir::new();
     write(&place.project().parent().unwrap().join("dotfiles/mine.md"), of("name: mine"));
     let target = place.project().parent().unwrap().join("dotfiles/mine.md");
     symlink(target, place.user().join("mine.md")).unwrap();
@@ -116,8 +116,8 @@ fn what_the_person_links_to_is_read() {
 }
 
 #[test]
-fn a_folder_of_very_many_profiles_is_read_as_far_as_it_may_be() {
-    let place = Place::new();
+fn a_directory_of_many_profiles_is_read_up_to_the_limit() {
+    let place = ProjectDir::new();
     for n in 0..300 {
         place.brings(&format!("p{n:03}.md"), of(""));
     }
@@ -126,8 +126,8 @@ fn a_folder_of_very_many_profiles_is_read_as_far_as_it_may_be() {
 }
 
 #[test]
-fn odd_names_of_files_do_no_harm() {
-    let place = Place::new();
+fn odd_file_names_do_no_harm() {
+    let place = ProjectDir::new();
     let agents = place.project().join(".offshoot/agents");
     place.brings("a\nb.md", of("name: fine"));
     place.brings("x\ny.md", of("description: no name"));
@@ -142,7 +142,7 @@ fn odd_names_of_files_do_no_harm() {
 
 #[test]
 fn a_bomb_of_aliases_is_refused_at_once() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     let mut bomb = "name: bomb\nconfig:\n  a: &a [x]\n".to_owned();
     for (one, other) in ('a'..='y').zip('b'..='z') {
         bomb += &format!("  {other}: &{other} [{}*{one}]\n", format!("*{one}, ").repeat(9));
@@ -154,7 +154,7 @@ fn a_bomb_of_aliases_is_refused_at_once() {
 
 #[test]
 fn line_ends_and_marks_of_other_systems_are_read() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.brings("dos.md", "\u{feff}---\r\nname: dos\r\nmode: plan\r\n---\r\nDo\r\nit.\r\n");
     assert_eq!(place.find("dos").unwrap().prompt, "Do\nit.");
 }

@@ -1,4 +1,4 @@
-//! Profiles as they are found in folders.
+//! Profiles in directories.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

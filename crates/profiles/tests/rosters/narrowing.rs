@@ -1,5 +1,4 @@
-//! Whatever a project brings, an agent that is made of it has nothing that it would
-//! lack without.
+//! No profile of an untrusted project gives an agent more permissions.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use offshoot_core::permissions::{
 use offshoot_profiles::Profiles;
 use proptest::prelude::*;
 
-use crate::support::Place;
+use crate::support::ProjectDir;
 
 const TOOLS: [&str; 7] =
     ["read", "write", "edit", "run_command", "fetch", "spawn_agent", "list_tasks"];
@@ -31,7 +30,7 @@ fn list(of: impl Strategy<Value = String>) -> impl Strategy<Value = Option<Vec<S
     prop::option::of(prop::collection::vec(of, 0..4))
 }
 
-/// Any profile: sensible fields in any combination, and now and then any text.
+/// Any profile: valid fields in any combination, and now and then any text.
 fn written() -> impl Strategy<Value = String> {
     let tool = prop::sample::select(TOOLS.to_vec()).prop_map(str::to_owned);
     let word = |words: &'static [&'static str]| prop::option::of(prop::sample::select(words));
@@ -119,7 +118,7 @@ fn wishes() -> Vec<Access> {
     wishes
 }
 
-/// That one brief gives nothing that the other does not.
+/// Checks that one brief permits no more than the other.
 fn never_wider(one: &Brief, other: &Brief) -> Result<(), TestCaseError> {
     let authority = |brief: &Brief| brief.authority.as_deref().cloned().unwrap_or_default();
     let (one_may, other_may) = (authority(one), authority(other));
@@ -151,12 +150,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn s7_3_what_nobody_trusts_gives_an_agent_nothing_that_it_lacks_without(
+    fn s7_3_an_untrusted_profile_never_widens_an_agent(
         written in written(),
         owner in prop::option::of(authority()),
         agents in list(prop::sample::select(vec!["explore", "work"]).prop_map(str::to_owned)),
     ) {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.has("mine.md", "---\nmodel: openai/mine\nasks: owner\nallow: write\n---\n");
         place.brings("theirs.md", &written);
         let without = brief(owner, agents);
@@ -166,12 +165,12 @@ proptest! {
     }
 
     #[test]
-    fn s7_3_nor_more_than_the_profile_whose_name_it_takes(
+    fn s7_3_nor_widens_the_trusted_profile_of_its_name(
         written in written(),
         owner in prop::option::of(authority()),
         name in prop::sample::select(vec!["explore", "verify", "work", "lead", "mine"]),
     ) {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.has("mine.md", "---\nmodel: openai/mine\nasks: nobody\ndeny: run_command(git push)\nagents: [explore]\n---\n");
         let before = place.find(name).unwrap().applied_to(brief(owner.clone(), None));
         place.brings(&format!("{name}.md"), &written);
@@ -180,11 +179,11 @@ proptest! {
     }
 
     #[test]
-    fn s7_3_no_profile_at_all_gives_more_leave_than_its_owner_has(
+    fn s7_3_no_profile_has_more_permissions_than_its_owner(
         written in written(),
         owner in authority(),
     ) {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.has("mine.md", &written);
         let Ok(profile) = Profiles::built_in().user(place.user()).find("mine", None) else {
             return Ok(());

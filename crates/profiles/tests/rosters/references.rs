@@ -2,11 +2,11 @@
 
 use offshoot_core::permissions::PermissionMode;
 
-use crate::support::{Place, of};
+use crate::support::{ProjectDir, of};
 
 #[test]
-fn s11_2_what_a_profile_does_not_say_the_one_says_that_it_extends() {
-    let place = Place::new();
+fn s11_2_missing_fields_come_from_the_extended_profile() {
+    let place = ProjectDir::new();
     place.has("a.md", "---\nextends: b\ndescription: own\n---\n");
     place.has("b.md", "---\nextends: explore\nmodel: openai/gpt-5\nbudget: 1usd\n---\nb's words");
     let a = place.find("a").unwrap();
@@ -15,7 +15,7 @@ fn s11_2_what_a_profile_does_not_say_the_one_says_that_it_extends() {
         ("own", "b's words", "1usd".to_owned())
     );
     assert_eq!(a.model.as_ref().unwrap().to_string(), "openai/gpt-5");
-    // What narrows the one narrows the other.
+    // The rules of the extended profile apply as well.
     assert!(
         a.under.iter().any(|layer| layer.mode == PermissionMode::Plan && !layer.offers("write"))
     );
@@ -23,7 +23,7 @@ fn s11_2_what_a_profile_does_not_say_the_one_says_that_it_extends() {
 
 #[test]
 fn s11_2_a_loop_of_references_is_named() {
-    let place = Place::new();
+    let place = ProjectDir::new();
     place.has("a.md", of("extends: b"));
     place.has("b.md", of("extends: c"));
     place.has("c.md", of("extends: b"));
@@ -36,8 +36,8 @@ fn s11_2_a_loop_of_references_is_named() {
 }
 
 #[test]
-fn s11_2_a_chain_of_references_has_an_end() {
-    let place = Place::new();
+fn s11_2_a_chain_of_references_is_limited() {
+    let place = ProjectDir::new();
     for n in 0..20 {
         place.has(&format!("p{n}.md"), of(&format!("extends: p{}", n + 1)));
     }
@@ -47,13 +47,13 @@ fn s11_2_a_chain_of_references_has_an_end() {
 }
 
 #[test]
-fn s11_2_a_reference_to_nobody_or_to_what_is_broken_is_told() {
-    let place = Place::new();
-    place.has("a.md", of("extends: nobody"));
+fn s11_2_a_reference_to_a_missing_or_broken_profile_is_refused() {
+    let place = ProjectDir::new();
+    place.has("a.md", of("extends: missing"));
     place.has("b.md", of("extends: c"));
     place.has("c.md", of("mode: yolo"));
     let told = place.broken("a");
-    assert!(told.ends_with("a.md: it extends \"nobody\", and there is no such profile"), "{told}");
+    assert!(told.ends_with("a.md: it extends \"missing\", and there is no such profile"), "{told}");
     let told = place.broken("b");
     assert!(
         told.contains("it extends \"c\", which cannot be used") && told.contains("c.md:2:7"),
@@ -62,8 +62,8 @@ fn s11_2_a_reference_to_nobody_or_to_what_is_broken_is_told() {
 }
 
 #[test]
-fn s7_3_what_a_person_wrote_extends_nothing_that_a_project_brings() {
-    let place = Place::new();
+fn s7_3_a_profile_of_the_user_extends_none_of_a_project() {
+    let place = ProjectDir::new();
     place.has("mine.md", of("extends: explore"));
     place.brings("explore.md", "---\nname: explore\n---\nthe project's words");
     place.brings("theirs.md", of("extends: helper"));

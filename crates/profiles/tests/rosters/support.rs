@@ -1,4 +1,4 @@
-//! A project in a folder, and the person's own configuration.
+//! A project directory and the configuration of its user.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use offshoot_agent::{Profile, ProfileSource, ProfileUnavailable};
 use offshoot_profiles::{Profiles, Trust};
 
-pub(crate) struct Place {
+pub(crate) struct ProjectDir {
     folder: tempfile::TempDir,
 }
 
-impl Place {
-    /// A repository, a configuration and a list of trusted folders, all empty.
+impl ProjectDir {
+    /// Creates a repository, a configuration and a list of trusted directories, all empty.
     pub(crate) fn new() -> Self {
         let place = Self { folder: tempfile::tempdir().unwrap() };
-        // Nothing above a directory that all users share counts.
+        // A project ends below a directory that all users share.
         let shared = fs::Permissions::from_mode(0o1777);
         fs::set_permissions(place.folder.path(), shared).unwrap();
         write(&place.project().join(".git/HEAD"), "ref: refs/heads/main\n");
@@ -48,17 +48,17 @@ impl Place {
         self.profiles().find(name, Some(&self.project()))
     }
 
-    /// What is said of a profile that cannot be used.
+    /// Returns the error about a broken profile.
     pub(crate) fn broken(&self, name: &str) -> String {
         self.find(name).unwrap_err().to_string()
     }
 
-    /// A profile of the project.
+    /// Writes a profile of the project.
     pub(crate) fn brings(&self, name: &str, written: impl AsRef<[u8]>) {
         write(&self.project().join(".offshoot/agents").join(name), written);
     }
 
-    /// A profile of the person.
+    /// Writes a profile of the user.
     pub(crate) fn has(&self, name: &str, written: impl AsRef<[u8]>) {
         write(&self.user().join(name), written);
     }
@@ -68,7 +68,7 @@ impl Place {
         found.iter().map(|profile| profile.name.clone()).collect()
     }
 
-    /// All that could not be read.
+    /// Returns all errors of reading.
     pub(crate) fn wrong(&self) -> Vec<String> {
         let (_, broken) = self.profiles().all(Some(&self.project()));
         broken.iter().map(ToString::to_string).collect()
@@ -80,7 +80,7 @@ pub(crate) fn write(file: &Path, written: impl AsRef<[u8]>) {
     fs::write(file, written).unwrap();
 }
 
-/// A profile with this front matter.
+/// Returns a profile with this front matter.
 pub(crate) fn of(front: &str) -> String {
     format!("---\n{front}\n---\nDo it.\n")
 }

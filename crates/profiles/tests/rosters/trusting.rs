@@ -1,4 +1,4 @@
-//! Which folders a person trusts.
+//! The directories that the user trusts.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -7,16 +7,16 @@ use std::sync::Barrier;
 
 use offshoot_agent::{Isolation, ProfileSource, ProfileTrust};
 use offshoot_core::permissions::{Approver, PermissionMode};
-use offshoot_profiles::Holds;
+use offshoot_profiles::TrustState;
 
-use crate::support::{Place, of, write};
+use crate::support::{ProjectDir, of, write};
 
-/// A profile that says all that would redirect an agent.
+/// A profile with every field that could redirect an agent.
 const BOLD: &str = "name: bold\nmodel: openai/gpt-5\nasks: nobody\nallow: \"*\"\nmode: auto";
 
 #[test]
-fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
-    let place = Place::new();
+fn s7_3_an_untrusted_profile_has_neither_model_nor_approver() {
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     let bold = place.find("bold").unwrap();
     assert_eq!((&bold.model, bold.asks, bold.trust), (&None, None, ProfileTrust::Untrusted));
@@ -33,8 +33,8 @@ fn s7_3_what_nobody_trusts_has_no_model_and_asks_whom_its_owner_asks() {
 }
 
 #[test]
-fn s7_3_nor_has_it_what_it_takes_from_one_that_is_trusted() {
-    let place = Place::new();
+fn s7_3_nor_does_it_get_them_from_a_trusted_profile() {
+    let place = ProjectDir::new();
     place.has("dear.md", of("model: openai/gpt-5\nasks: owner"));
     place.brings("sly.md", of("extends: dear"));
     let sly = place.find("sly").unwrap();
@@ -42,8 +42,8 @@ fn s7_3_nor_has_it_what_it_takes_from_one_that_is_trusted() {
 }
 
 #[test]
-fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
-    let place = Place::new();
+fn s7_3_an_untrusted_profile_only_narrows_the_trusted_one_of_its_name() {
+    let place = ProjectDir::new();
     place.brings("explore.md", of("name: explore\ntools: write, run_command, read\nmode: auto\nagents: [a, work]\nisolation: none"));
     let explore = place.find("explore").unwrap();
     assert_eq!(explore.prompt, "Do it.");
@@ -64,21 +64,21 @@ fn s7_3_an_untrusted_profile_only_narrows_the_one_whose_name_it_bears() {
 }
 
 #[test]
-fn s7_3_an_untrusted_profile_that_is_broken_takes_nothing_away() {
-    let place = Place::new();
+fn s7_3_a_broken_untrusted_profile_hides_no_trusted_one() {
+    let place = ProjectDir::new();
     for written in [of("mode: yolo"), of("name: explore\nextends: explore"), "x".into()] {
         place.brings("explore.md", written);
         assert_eq!(place.find("explore").unwrap().trust, ProfileTrust::Trusted);
         assert_eq!(place.wrong().len(), 1, "{:?}", place.wrong());
     }
-    // Once it is trusted it counts, and so does what is wrong with it.
+    // Once it is trusted it applies, and so do its errors.
     place.trust().add(&place.project()).unwrap();
     assert!(place.find("explore").is_err());
 }
 
 #[test]
-fn a_trusted_project_counts_before_the_person() {
-    let place = Place::new();
+fn a_trusted_project_wins_over_the_user() {
+    let place = ProjectDir::new();
     place.brings("explore.md", of("name: explore\nmodel: openai/gpt-5"));
     place.trust().add(&place.project()).unwrap();
     let explore = place.find("explore").unwrap();
@@ -86,8 +86,8 @@ fn a_trusted_project_counts_before_the_person() {
 }
 
 #[test]
-fn whatever_changes_needs_trust_again() {
-    type Change = fn(&Place);
+fn every_change_ends_the_trust() {
+    type Change = fn(&ProjectDir);
     let changes: [(&str, Change); 6] = [
         ("a profile", |place| place.brings("bold.md", of(&format!("{BOLD}\nisolation: worktree")))),
         ("another one", |place| place.brings("new.md", of("name: new"))),
@@ -104,21 +104,21 @@ fn whatever_changes_needs_trust_again() {
         }),
     ];
     for (what, change) in changes {
-        let place = Place::new();
+        let place = ProjectDir::new();
         place.brings("bold.md", of(BOLD));
         place.trust().add(&place.project()).unwrap();
-        assert_eq!(place.trust().list().unwrap()[0].holds, Holds::Yes);
+        assert_eq!(place.trust().list().unwrap()[0].state, TrustState::Current);
         change(&place);
         assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted, "{what}");
-        assert_eq!(place.trust().list().unwrap()[0].holds, Holds::No, "{what}");
+        assert_eq!(place.trust().list().unwrap()[0].state, TrustState::Changed, "{what}");
         place.trust().add(&place.project()).unwrap();
         assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Trusted, "{what}");
     }
 }
 
 #[test]
-fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else() {
-    let place = Place::new();
+fn a_replaced_directory_is_not_trusted_with_other_content() {
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let copy = place.project().parent().unwrap().join("copy");
@@ -126,7 +126,7 @@ fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else
     write(&copy.join(".offshoot/agents/bold.md"), of(BOLD));
     let found = place.profiles().find("bold", Some(&copy)).unwrap();
     assert_eq!(found.trust, ProfileTrust::Untrusted);
-    // By whatever path it is reached, it is the same folder.
+    // Another path to it leads to the same directory.
     let link = place.project().parent().unwrap().join("link");
     symlink(place.project(), &link).unwrap();
     let found = place.profiles().find("bold", Some(&link)).unwrap();
@@ -134,8 +134,8 @@ fn a_folder_that_stands_where_another_one_did_is_not_trusted_with_something_else
 }
 
 #[test]
-fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
-    let place = Place::new();
+fn a_worktree_shares_the_trust_in_its_repository() {
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let tree = place.project().parent().unwrap().join("tree");
@@ -150,8 +150,8 @@ fn a_worktree_is_trusted_with_what_its_repository_is_trusted_with() {
 }
 
 #[test]
-fn trust_is_listed_and_taken_back() {
-    let place = Place::new();
+fn trust_is_listed_and_removed() {
+    let place = ProjectDir::new();
     let inner = place.project().join("a");
     write(&inner.join(".claude/agents/x.md"), of("name: x"));
     place.brings("bold.md", of(BOLD));
@@ -169,8 +169,8 @@ fn trust_is_listed_and_taken_back() {
 }
 
 #[test]
-fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
-    let place = Place::new();
+fn the_list_is_private_and_a_broken_one_trusts_no_directory() {
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     place.trust().add(&place.project()).unwrap();
     let mode = fs::metadata(place.list()).unwrap().permissions().mode();
@@ -180,14 +180,14 @@ fn the_list_is_the_persons_alone_and_a_broken_one_trusts_nobody() {
     fs::write(place.list(), "[").unwrap();
     assert_eq!(place.find("bold").unwrap().trust, ProfileTrust::Untrusted);
     assert!(place.wrong()[0].contains("the list of trusted folders"));
-    // Nor is it written over.
+    // A broken list is not overwritten.
     assert!(place.trust().add(&place.project()).is_err());
     assert_eq!(fs::read_to_string(place.list()).unwrap(), "[");
 }
 
 #[test]
-fn many_at_once_trust_without_losing_any() {
-    let place = Place::new();
+fn concurrent_changes_of_the_list_are_all_kept() {
+    let place = ProjectDir::new();
     let folders: Vec<_> = (0..16)
         .map(|n| {
             let folder = place.project().parent().unwrap().join(format!("p{n}"));
@@ -209,8 +209,8 @@ fn many_at_once_trust_without_losing_any() {
 }
 
 #[test]
-fn what_is_too_much_to_be_looked_through_cannot_be_trusted() {
-    let place = Place::new();
+fn a_directory_with_too_many_files_cannot_be_trusted() {
+    let place = ProjectDir::new();
     place.brings("bold.md", of(BOLD));
     let large = place.project().join(".offshoot/large");
     fs::File::create(&large).unwrap().set_len(1 << 40).unwrap();

@@ -1,8 +1,7 @@
-//! Which system calls are refused: what has no path that a rule for files could
-//! know it by.
+//! The filter of system calls, for operations without a path that a file rule could match.
 //!
-//! Programs of another architecture, as of 32 bits, are ended at their first
-//! call: their numbers mean other calls.
+//! Programs of another architecture, such as 32-bit ones, are killed at their first call,
+//! because their call numbers differ.
 
 use std::collections::BTreeMap;
 
@@ -16,9 +15,9 @@ use super::ConfineError;
 /// Calls and when they are refused; without a rule, always.
 type Refused = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Whatever these do, a confined program does not do it.
+/// Calls that are always refused.
 const NEVER: &[i64] = &[
-    // Reads and writes files behind the back of these filters.
+    // Reads and writes files without passing these filters.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -30,15 +29,15 @@ const NEVER: &[i64] = &[
     libc::SYS_kcmp,
     libc::SYS_process_madvise,
     libc::SYS_process_mrelease,
-    // Keys that the user has left with the kernel.
+    // Keys of the user in the kernel.
     libc::SYS_keyctl,
     libc::SYS_add_key,
     libc::SYS_request_key,
-    // Doors of the kernel that few programs need and many break-ins do.
+    // Interfaces of the kernel that few programs need and many exploits use.
     libc::SYS_bpf,
     libc::SYS_userfaultfd,
     libc::SYS_perf_event_open,
-    // What is where in the file system.
+    // The mounts of the file system.
     libc::SYS_mount,
     libc::SYS_umount2,
     libc::SYS_pivot_root,
@@ -56,7 +55,7 @@ const NEVER: &[i64] = &[
     libc::SYS_quotactl,
     libc::SYS_quotactl_fd,
     libc::SYS_acct,
-    // Files by number and not by path.
+    // Access to files by handle instead of path.
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     // The machine.
@@ -69,12 +68,13 @@ const NEVER: &[i64] = &[
     libc::SYS_clock_settime,
 ];
 
-/// What these are asked for stands where a filter cannot look. Programs fall
-/// back on older calls where there are none.
+/// Calls with arguments in memory, which a filter cannot read. Programs fall back on older
+/// calls.
 const ABSENT: &[i64] = &[libc::SYS_openat2, libc::SYS_clone3];
 
-/// Memory, queues and semaphores that processes share by number or name. They
-/// have no path, so no rule for files tells the ones of others apart.
+/// Memory, queues and semaphores that processes share by number or name.
+///
+/// They have no path, so no file rule can limit them.
 const SHARED: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -102,16 +102,17 @@ const OF_PROCESS: &[i64] = &[
     libc::SYS_move_pages,
 ];
 
-/// Calls that set a priority: what kind of thing the first argument must name, so
-/// that zero in the second is the caller.
+/// Calls that set a priority, with the first argument for which zero in the second is the
+/// caller.
 const PRIORITIES: [(i64, i32); 2] = [
     (libc::SYS_setpriority, libc::PRIO_PROCESS as i32),
     // `IOPRIO_WHO_PROCESS`.
     (libc::SYS_ioprio_set, 1),
 ];
 
-/// Calls that set extended attributes, and with them access lists. Landlock has no
-/// rule for them, and programs copy files without where there are none.
+/// Calls that set extended attributes, including access lists.
+///
+/// Landlock has no rule for them. Programs copy files without attributes if there are none.
 const UNSUPPORTED: &[i64] = &[
     libc::SYS_setxattr,
     libc::SYS_lsetxattr,
@@ -135,30 +136,29 @@ const FILE_SETATTR: i64 = 469;
 const FILE_FLAGS: [u64; 7] =
     [0x4008_6602, 0x4004_6602, 0x401c_5820, 0x4008_7602, 0x4004_7602, 0x800c_6613, 0x4080_6685];
 
-/// What Btrfs takes a name for: making and removing subvolumes, which no rule for
-/// files sees.
+/// Requests of Btrfs with a name: they create and remove subvolumes, which no file rule
+/// covers.
 const BTRFS_BY_NAME: (u64, u64) = (0xffff_ff00, 0x5000_9400);
 
 /// Changes the attributes of a mount while it copies it.
 const OPEN_TREE_ATTR: i64 = 467;
 
-/// As the C library knows it on some processors only.
+/// The C library defines it on some processors only.
 const FCHMODAT2: i64 = 452;
 
-/// An unnamed file in a folder, which can be given a name later.
+/// An unnamed file in a directory, which can get a name later.
 const UNNAMED_FILE: u64 = 0o20_000_000;
 
-/// Puts text before what a person types, and pastes: `TIOCSTI`, `TIOCLINUX`.
+/// Requests that insert text into the input of a terminal: `TIOCSTI`, `TIOCLINUX`.
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 
-/// The limit on real-time computation, by which a task's processes are known.
+/// The limit on real-time computation, which marks a task's processes.
 const MARKED_LIMIT: u64 = 15;
 
-/// Bits of a mode that lend the rights of a file's user, or its group's, to a process
-/// that executes it.
+/// The setuid and setgid bits of a mode.
 const LENDING: [u64; 2] = [libc::S_ISUID as u64, libc::S_ISGID as u64];
 
-/// Whether there is a filter for this processor.
+/// Whether filters support this processor.
 pub(super) fn known_processor() -> bool {
     TargetArch::try_from(std::env::consts::ARCH).is_ok()
 }
@@ -170,7 +170,7 @@ pub(super) fn supported() -> bool {
         || std::path::Path::new("/proc/sys/kernel/seccomp/actions_avail").exists()
 }
 
-/// Refuses the calls from now on.
+/// Installs the filter.
 pub(super) fn refuse() -> Result<(), ConfineError> {
     let failed = |error: &dyn std::fmt::Display| ConfineError::Calls(error.to_string());
     let always = |calls: &[i64]| calls.iter().map(|call| (*call, Vec::new())).collect();
@@ -199,13 +199,13 @@ fn refused() -> Result<Refused, BackendError> {
     calls.insert(
         libc::SYS_socket,
         vec![rule([
-            // Only the internet, and asking the kernel about it.
+            // Only internet sockets, and kernel queries about them.
             is_not(0, libc::AF_INET),
             is_not(0, libc::AF_INET6),
             is_not(0, libc::AF_NETLINK),
         ])?],
     );
-    // Either end of such a pair could be sent to any socket.
+    // An end of such a pair could be sent to any socket.
     let loose = [libc::SOCK_DGRAM, libc::SOCK_RAW];
     let loose = loose.map(|kind| rule([masked(1, (0xf, u64::from(kind.unsigned_abs())))]));
     calls.insert(libc::SYS_socketpair, loose.into_iter().collect::<Result<_, _>>()?);
@@ -218,14 +218,14 @@ fn refused() -> Result<Refused, BackendError> {
     for (call, process) in PRIORITIES {
         calls.insert(call, vec![rule([is_not(0, process)])?, rule([is_not(1, 0)])?]);
     }
-    // Nor are the limits of others its own to set.
+    // A program may not set the limits of others.
     let sets = || SeccompCondition::new(2, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, 0);
     calls.insert(libc::SYS_setrlimit, vec![rule([is(0, MARKED_LIMIT)])?]);
     calls.insert(
         libc::SYS_prlimit64,
         vec![rule([is(1, MARKED_LIMIT), sets()])?, rule([is_not(0, 0), sets()])?],
     );
-    // A process that is root in a namespace of its own can ask more of the kernel.
+    // Root in its own namespace reaches more code of the kernel.
     let own_users = u64::from(libc::CLONE_NEWUSER.unsigned_abs());
     for call in [libc::SYS_clone, libc::SYS_unshare] {
         calls.insert(call, vec![rule([masked(0, (own_users, own_users))])?]);
@@ -243,7 +243,7 @@ fn refused() -> Result<Refused, BackendError> {
     Ok(calls)
 }
 
-/// Calls that set a mode, and which argument it is.
+/// Calls that set a mode, with the index of that argument.
 const MODES: &[(i64, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_chmod, 1),
@@ -257,15 +257,15 @@ const MODES: &[(i64, u8)] = &[
     (libc::SYS_mknodat, 2),
 ];
 
-/// Calls that open, and which argument says how; the mode is the next, and means
-/// something only if a file is made.
+/// Calls that open a file, with the index of the flags. The mode is the next argument, and
+/// is used only if a file is created.
 const OPENING: &[(i64, u8)] = &[
     #[cfg(target_arch = "x86_64")]
     (libc::SYS_open, 1),
     (libc::SYS_openat, 2),
 ];
 
-/// Refuses modes that lend rights.
+/// Refuses modes with the setuid or setgid bit.
 fn lending(mode: u8, only: Option<SeccompCondition>) -> Result<Vec<SeccompRule>, BackendError> {
     let rules = LENDING.iter().map(|bit| {
         let mut conditions = vec![masked(mode, (*bit, *bit))?];
@@ -281,7 +281,7 @@ fn rule<const N: usize>(conditions: [Condition; N]) -> Result<SeccompRule, Backe
     SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// The kernel looks at the lower half of these arguments alone.
+/// The kernel uses only the lower half of these arguments.
 fn is(argument: u8, value: u64) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
 }

@@ -1,4 +1,4 @@
-//! Open files that this process was given and did not ask for.
+//! Inherited open files.
 
 use std::io;
 
@@ -11,7 +11,7 @@ pub(super) fn close_inherited() -> io::Result<()> {
         open.push(number.ok_or_else(|| io::Error::other("/proc/self/fd is not what it is"))?);
     }
     for number in open.into_iter().filter(|number| *number > 2) {
-        // The one that was read from is closed already.
+        // The descriptor of the listing is closed already.
         if let Err(error) = nix::unistd::close(number)
             && error != nix::errno::Errno::EBADF
         {

@@ -1,8 +1,8 @@
-//! Which files may be opened, and how.
+//! The rules for opening files.
 //!
-//! Landlock gives: what is not given is refused, and what is given to a folder
-//! is given to all below. So nothing is given to a folder on the way to a hidden
-//! one, but to each of its other entries. What is put there later is not given.
+//! Landlock rules grant rights, and other rights are refused. A rule for a directory applies
+//! to its whole tree. So a parent of a hidden path gets no rule, but each of its other entries
+//! does. Entries that are added later get none.
 
 use std::ffi::OsStr;
 use std::io;
@@ -21,23 +21,25 @@ use super::ConfineError;
 use crate::confinement::Confinement;
 use crate::support::{Lack, Support};
 
-/// The oldest Landlock that refuses to cut off a file.
+/// The oldest version of Landlock that can refuse to truncate a file.
 const LEAST: ABI = ABI::V3;
 
-/// The newest whose rights are thought through here.
+/// The newest version whose rights are handled here.
 const MOST: ABI = ABI::V9;
 
-/// Devices that any program may use. Terminals other than its own are not among
-/// them: who can open one reads what a person types there.
+/// Devices that any program may use.
+///
+/// Other terminals are not among them, because their input could be read.
 const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
 
-/// What can be given to any file or folder that is not hidden.
+/// The rights for every file or directory that is not hidden.
 fn reading() -> BitFlags<AccessFs> {
     AccessFs::from_read(MOST)
 }
 
-/// What can be given to a writable folder. Devices cannot be made there: who
-/// makes one may read a disk.
+/// The rights for a writable directory.
+///
+/// Creating devices is not among them, because a device gives access to a disk.
 fn working() -> BitFlags<AccessFs> {
     let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(MOST) & !(never | AccessFs::ResolveUnix)
@@ -47,7 +49,7 @@ fn using_devices() -> BitFlags<AccessFs> {
     AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate | AccessFs::IoctlDev
 }
 
-/// What Landlock can do here.
+/// Returns the support of Landlock on this system.
 pub(super) fn support() -> Support {
     let handles = |abi| {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
@@ -62,16 +64,16 @@ pub(super) fn support() -> Support {
     }
 }
 
-/// Where what is hidden really is.
+/// Returns the real paths of hidden paths.
 pub(super) fn hidden(confinement: &Confinement) -> Result<Vec<PathBuf>, ConfineError> {
     let hidden = confinement.hidden().iter().map(|path| resolved(path));
     let hidden = hidden.collect::<Result<Vec<_>, _>>()?;
-    // A link may lead into a writable folder.
+    // A link may lead into a writable directory.
     confinement.check_covered(&hidden)?;
     Ok(hidden)
 }
 
-/// All that is given.
+/// Builds all rules.
 pub(super) fn rules(
     confinement: &Confinement,
     hidden: Vec<PathBuf>,
@@ -89,12 +91,12 @@ pub(super) fn rules(
     Ok(given.rules)
 }
 
-/// Refuses this process every file from now on.
+/// Refuses every file to this process from now on.
 pub(super) fn give_nothing() -> Result<(), ConfineError> {
     restrict(ruleset()?)
 }
 
-/// Has the rules hold from now on.
+/// Enforces the rules from now on.
 pub(super) fn restrict(rules: RulesetCreated) -> Result<(), ConfineError> {
     match rules.restrict_self()?.ruleset {
         RulesetStatus::NotEnforced => Err(Lack::Landlock.into()),
@@ -102,7 +104,7 @@ pub(super) fn restrict(rules: RulesetCreated) -> Result<(), ConfineError> {
     }
 }
 
-/// Everything is refused that can be, unless it is given.
+/// Creates rules that refuse every right that is not granted.
 fn ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
@@ -123,7 +125,7 @@ impl Given {
         (&mut self.rules).add_rule(PathBeneath::new(file, access)).map(drop)
     }
 
-    /// Gives each entry of a folder to be read, but for what is hidden.
+    /// Adds a read rule for each entry of a directory that is not hidden.
     fn give_entries(
         &mut self,
         folder: BorrowedFd<'_>,
@@ -135,18 +137,18 @@ impl Given {
             if self.hidden.contains(&path) {
                 continue;
             }
-            // What is gone meanwhile, or closed to this user, is not given.
+            // An entry that was removed or is closed to this user gets no rule.
             let Ok(entry) = open(folder, OsStr::from_bytes(&name), OFlags::empty()) else {
                 continue;
             };
             if path == Path::new("/dev") {
                 self.give_devices(entry.as_fd())?;
             } else if self.hidden.iter().any(|hidden| hidden.starts_with(&path)) {
-                // Where this user may list nothing, nothing is given either.
+                // A directory that this user may not list gets no rules.
                 let below = self::entries(entry.as_fd()).unwrap_or_default();
                 self.give_entries(entry.as_fd(), &path, below)?;
             } else if kind(entry.as_fd()) != Some(FileType::Symlink) {
-                // What a link leads to is given where it is.
+                // The target of a link has its own rule.
                 self.give(entry, reading())?;
             }
         }
@@ -171,14 +173,13 @@ fn kind(file: BorrowedFd<'_>) -> Option<FileType> {
     rustix::fs::fstat(file).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
 }
 
-/// Opens an entry itself, not what it leads to.
+/// Opens an entry itself, without following a link.
 pub(super) fn open(folder: BorrowedFd<'_>, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC | flags;
     rustix::fs::openat(folder, name, flags, Mode::empty())
 }
 
-/// Opens the folder of this path, which no link is part of: a link that was put
-/// there since the path was found leads nowhere.
+/// Opens a directory by a path without links. A link that was added since is refused.
 pub(super) fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     let mut folder = open(CWD, OsStr::new("/"), OFlags::DIRECTORY)?;
     for part in path.components() {
@@ -189,7 +190,7 @@ pub(super) fn open_folder(path: &Path) -> Result<OwnedFd, Errno> {
     Ok(folder)
 }
 
-/// Opens a folder that is to be writable.
+/// Opens a writable directory.
 pub(super) fn open_writable(path: &Path) -> Result<OwnedFd, ConfineError> {
     open_folder(path)
         .map_err(|error| ConfineError::Writable { path: path.to_owned(), source: error.into() })
@@ -209,14 +210,13 @@ fn entries(folder: BorrowedFd<'_>) -> Result<Vec<Vec<u8>>, Errno> {
     Ok(names)
 }
 
-/// Where a path really leads. What is not there yet is where it will be, unless
-/// a link decides that only then.
+/// Resolves a path. A missing path resolves to its later place, unless a link decides that.
 fn resolved(path: &Path) -> Result<PathBuf, ConfineError> {
     for there in path.ancestors() {
         let Ok(real) = there.canonicalize() else {
             if there.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
                 let error: io::Result<_> = there.metadata();
-                // One that this user may not follow is closed to it anyway.
+                // A path that this user may not follow is closed to it anyway.
                 if error.is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
                     return Err(ConfineError::LinkToNowhere(there.to_owned()));
                 }

@@ -1,9 +1,9 @@
 //! Process 1 of a namespace of processes.
 //!
-//! It has the namespace exist, mounts its `/proc`, and reaps the processes that
-//! lost their parent. It ends, and all others with it, when the leader dies. When
-//! the program has ended by itself and processes are left, it stays until they
-//! have ended: the daemon asks them to end, and kills them if they do not.
+//! It keeps the namespace alive, mounts its `/proc`, and reaps orphaned processes. When the
+//! leader dies, it ends, and all others with it. When the program has ended by itself and
+//! processes are left, it stays until they have ended: the daemon asks them to end, and
+//! kills them if they do not.
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -19,21 +19,21 @@ use rustix::process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait}
 use super::namespaces::failed;
 use super::{ConfineError, files, rights};
 
-/// The first argument by which a program knows that it is process 1.
+/// The first argument of process 1.
 pub(crate) const INIT: &str = "__offshoot-init";
 
-/// What both sides write for: go on.
+/// The message with which each side lets the other continue.
 const GO_ON: u8 = b'+';
 
-/// Process 1, as the leader that has started it sees it.
+/// The leader's handle of process 1.
 #[derive(Debug)]
 pub(crate) struct Init(Child);
 
 impl Init {
-    /// Starts it. It is this very program.
+    /// Starts process 1, which is the same executable.
     pub(super) fn start() -> Result<Self, ConfineError> {
-        // Out of the leader's group, and without the task's mark: it is none of
-        // the program's processes.
+        // It has its own group and no mark of the task, because it is no process of the
+        // program.
         let mut command = Command::new("/proc/self/exe");
         command.arg(INIT).env_clear().current_dir("/").process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -44,7 +44,7 @@ impl Init {
             Some(Ok(_)) if told == [GO_ON] => Ok(Self(child)),
             Some(Ok(out)) => {
                 let mut text = String::new();
-                // What could not be read is not known.
+                // An unreadable message has no information.
                 let _ = out.read_to_string(&mut text);
                 Err(failed("process 1", io::Error::other(text)))
             }
@@ -53,14 +53,15 @@ impl Init {
         }
     }
 
-    /// Tells it that the program has ended. Returns once it has ended as well or,
-    /// if other processes are left, will end after them.
+    /// Tells process 1 that the program has ended.
+    ///
+    /// Returns once process 1 has ended or, if other processes are left, will end after them.
     pub(crate) fn finish(mut self) {
         let (Some(mut input), Some(mut output)) = (self.0.stdin.take(), self.0.stdout.take())
         else {
             return;
         };
-        // If it has died, so has everything in its namespace.
+        // If it has died, so have all processes of its namespace.
         let told = input.write_all(&[GO_ON]).is_ok();
         if !told || !matches!(output.read(&mut [0]), Ok(1)) {
             let _ = self.0.wait();
@@ -98,13 +99,13 @@ fn serve() -> io::Result<()> {
     reap(&signals)
 }
 
-/// Takes off the limit by which the processes of a task are known.
+/// Removes the limit that marks the processes of a task.
 fn unmark() -> io::Result<()> {
     let maximum = getrlimit(Resource::Rttime).maximum;
     Ok(setrlimit(Resource::Rttime, Rlimit { current: maximum, maximum })?)
 }
 
-/// Reaps until the leader dies or nothing is left of an ended program.
+/// Reaps until the leader dies, or the program has ended and no process of it is left.
 fn reap(signals: &SignalFd) -> io::Result<()> {
     let mut ended = false;
     loop {
@@ -119,11 +120,11 @@ fn reap(signals: &SignalFd) -> io::Result<()> {
         }
         let told = watched.get(1).is_some_and(|leader| !leader.revents().is_empty());
         while signals.read_signal()?.is_some() {}
-        // After the leader was heard: what the program left is here by then.
+        // After the leader's message all leftovers of the program are children of this process.
         let left = reap_all();
         if told {
             ended = true;
-            // An end without a word is the leader's death.
+            // An end without a message is the leader's death.
             if rustix::io::read(leader, &mut [0])? == 0 {
                 return Ok(());
             }
@@ -139,7 +140,7 @@ fn reap(signals: &SignalFd) -> io::Result<()> {
     }
 }
 
-/// Reaps all that have ended; whether others are left.
+/// Reaps all ended processes. Returns whether others are left.
 fn reap_all() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {

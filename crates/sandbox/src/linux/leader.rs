@@ -1,9 +1,7 @@
-//! The process that was started for a program in namespaces: outside of its
-//! namespace of processes, it stands for the program.
+//! The leader: it represents a program outside its namespace of processes.
 //!
-//! It passes on the signals that it gets, and ends as the program has ended. Its
-//! number is the one that is known outside, and what the program has used is
-//! added to what it has used itself.
+//! It passes on the signals that it gets, and ends as the program has ended. Its number is the
+//! one that is known outside, and its resource usage includes that of the program.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -17,14 +15,15 @@ use rustix::process::DumpableBehavior;
 use super::init::Init;
 use super::rights;
 
-/// The variable that tells the child which signals were held back before.
+/// The variable with the signals that were blocked before, for the child.
 pub(crate) const HELD_BACK: &str = "offshoot-held-back";
 
-/// Starts what becomes the program and ends as it does. Returns why it could not
-/// be started.
+/// Starts the process that becomes the program, and ends as it does.
+///
+/// Returns only if it could not be started.
 pub(crate) fn lead(mut program: Command, init: Init) -> io::Error {
-    // From before the program begins, so that none is lost. What is started takes
-    // this over, and so has to take it back.
+    // Signals are blocked before the program starts, so that none is lost. The child
+    // inherits this and has to undo it.
     let before = match passed_on().thread_swap_mask(SigmaskHow::SIG_BLOCK) {
         Ok(before) => before,
         Err(error) => return error.into(),
@@ -39,7 +38,7 @@ pub(crate) fn lead(mut program: Command, init: Init) -> io::Error {
     end_as(status)
 }
 
-/// Gets the signals that the leader has held back for this process.
+/// Unblocks the signals that the leader has blocked for this process.
 pub(super) fn take_signals() -> io::Result<()> {
     let held = std::env::var(HELD_BACK).unwrap_or_default();
     let mut signals = passed_on();
@@ -50,7 +49,7 @@ pub(super) fn take_signals() -> io::Result<()> {
     Ok(signals.thread_unblock()?)
 }
 
-/// What is passed on: all signals that can be held back and have names.
+/// The passed signals: all that can be blocked and have names.
 fn passed_on() -> SigSet {
     let mut signals: SigSet = Signal::iterator().collect();
     signals.remove(Signal::SIGKILL);
@@ -77,18 +76,19 @@ fn attend(mut child: Child) -> io::Result<ExitStatus> {
     }
 }
 
-/// Passes a signal on to the program's group. The program has not been reaped, so
-/// the number is its own.
+/// Passes a signal on to the program's group.
+///
+/// The program has not been reaped, so its number is not reused.
 fn pass_on(program: Pid, signal: Signal) {
-    // A group may be empty but for the program that has ended.
+    // The group may be empty except for the ended program.
     let _ = killpg(program, signal);
     if getpgid(Some(program)).is_ok_and(|group| group != program) {
         let _ = kill(program, signal);
     }
 }
 
-/// Lets go of the standard streams, which are the program's: only so does their
-/// other end notice when it closes them.
+/// Closes the standard streams, so that their other ends notice when the program closes
+/// them.
 fn let_go() -> io::Result<()> {
     let nothing = rustix::fs::openat(CWD, "/dev/null", OFlags::RDWR, Mode::empty())?;
     rustix::stdio::dup2_stdin(&nothing)?;
@@ -109,17 +109,17 @@ fn end_as(status: io::Result<ExitStatus>) -> ! {
 
 /// Ends this process by a signal, if the signal ends processes.
 fn die_by(signal: Signal) {
-    // The program's end is the one to be looked into.
+    // The program has the core dump, not the leader.
     let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
     if signal == Signal::SIGPIPE {
-        // It is ignored since this process began. What is to execute a program
-        // sets it back first, and there is none of this name.
+        // The signal is ignored since this process began. A failing execution of a
+        // missing program resets it.
         let _ = Command::new("/").exec();
     }
     let mut only = SigSet::empty();
     only.add(signal);
     let _ = only.thread_unblock();
-    // The first may only take off a handler that this process began with.
+    // The first one may only remove a handler that this process began with.
     for _ in 0..2 {
         let _ = kill(Pid::this(), signal);
     }

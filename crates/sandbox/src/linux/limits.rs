@@ -1,4 +1,4 @@
-//! Setting the resource limits of this process and of all that it starts.
+//! The resource limits of this process and its children.
 
 use std::io;
 
@@ -6,8 +6,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::ResourceLimits;
 
-/// How much more than others a confined program is preferred when memory runs
-/// out and the kernel has to end a process: as if it used half of the memory.
+/// The preference for killing a confined program when memory runs out: as if it used half
+/// of the memory more.
 const FIRST_TO_END: i32 = 500;
 
 /// The processes of a namespace beside the program: the leader and process 1.
@@ -22,17 +22,20 @@ pub(super) fn apply(limits: &ResourceLimits) -> io::Result<()> {
     limit_files(limits)
 }
 
-/// Linux counts the processes of a user, not those of a program. All tasks on
-/// the system are an upper bound of what the user has already.
+/// Sets the limit on processes from the number of tasks on the system.
+///
+/// Linux counts the processes of a user, not those of a program. All tasks on the system
+/// are an upper bound of the present processes of the user.
 fn limit_processes(count: u64) -> io::Result<()> {
     let wanted = tasks_on_system()?.saturating_add(count);
     let most = getrlimit(Resource::Nproc).maximum.map_or(u64::MAX, |most| most - most / 4);
     set(Resource::Nproc, wanted.min(most), wanted.min(most))
 }
 
-/// Holds a program in a user namespace of its own to its number: there Linux
-/// counts the processes of the namespace alone. The limit from before holds for
-/// the user as a whole.
+/// Sets the exact limit on processes in a user namespace.
+///
+/// There Linux counts the processes of the namespace alone. The earlier limit still applies
+/// to the user as a whole.
 pub(super) fn within_user_namespace(limits: &ResourceLimits) -> io::Result<()> {
     let count = limits.most_processes().saturating_add(OF_NAMESPACE);
     set(Resource::Nproc, count, count)
@@ -69,7 +72,7 @@ fn prefer_to_end() -> io::Result<()> {
     }
 }
 
-/// Processes and threads on the system.
+/// Returns the number of processes and threads on the system.
 fn tasks_on_system() -> io::Result<u64> {
     let load = std::fs::read_to_string("/proc/loadavg")?;
     let tasks = load.split_ascii_whitespace().nth(3).and_then(|tasks| tasks.split_once('/'));

@@ -1,5 +1,5 @@
-//! The file system as a confined program has it: read-only but for its writable
-//! folders, and with nothing in what is hidden.
+//! The file system of a confined program: read-only except for its writable directories, and
+//! with empty hidden paths.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -19,24 +19,23 @@ use super::namespaces::failed;
 use super::{ConfineError, files};
 use crate::confinement::Confinement;
 
-/// Where the empty file is while it is put over others. It exists everywhere, and
-/// is mounted anew later.
+/// The path of the empty file while it is mounted over others. It exists on every system,
+/// and is mounted anew later.
 const SCRATCH: &str = "/proc";
 
-/// What is put over a hidden file.
+/// The empty file that covers a hidden file.
 const EMPTY: &str = "empty";
 
-/// One mount, as the system lists it.
+/// A mount in the list of the system.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     point: PathBuf,
-    /// What it refuses already, which must be said again with each change.
+    /// Its restrictions, which each change must repeat.
     flags: MountFlags,
     kind: Vec<u8>,
 }
 
-/// A writable folder with all that is mounted below it, before anything was
-/// changed.
+/// A writable directory with all mounts below it, before the changes.
 struct Writable {
     path: PathBuf,
     tree: OwnedFd,
@@ -62,7 +61,7 @@ pub(super) fn arrange(confinement: &Confinement, hidden: &[PathBuf]) -> Result<(
     Ok(())
 }
 
-/// The outermost of the writable folders, those above others first.
+/// Returns the outermost writable directories, parents first.
 fn writable(confinement: &Confinement) -> Result<Vec<Writable>, ConfineError> {
     let mut paths: Vec<_> = confinement.writable().iter().collect();
     paths.sort();
@@ -78,7 +77,7 @@ fn writable(confinement: &Confinement) -> Result<Vec<Writable>, ConfineError> {
     Ok(writable)
 }
 
-/// Where else than in `/proc` other processes can be looked at.
+/// Other mounts of `/proc`, which show other processes.
 fn other_processes<'a>(
     mounts: &'a [Mount],
     writable: &'a [Writable],
@@ -88,8 +87,7 @@ fn other_processes<'a>(
     elsewhere.filter(|point| !writable.iter().any(|folder| point.starts_with(&folder.path)))
 }
 
-/// Makes a mount read-only. One that cannot be reached by its path is no way for a
-/// program either.
+/// Makes a mount read-only. A mount that its path does not reach is closed to programs too.
 fn make_read_only(mount: &Mount) -> Result<(), Errno> {
     let flags = mount.flags | MountFlags::BIND | MountFlags::RDONLY;
     match mount_remount(&mount.point, flags, "") {
@@ -98,13 +96,13 @@ fn make_read_only(mount: &Mount) -> Result<(), Errno> {
     }
 }
 
-/// Puts an empty folder over each folder, and an empty file over all else.
+/// Covers each hidden directory with an empty one, and each other path with an empty file.
 fn cover(mut hidden: Vec<&Path>, writable: &[Writable]) -> Result<(), ConfineError> {
     hidden.sort();
     hidden.dedup_by(|below, above| below.starts_with(above));
     let mut plain = Vec::new();
     for path in hidden {
-        // What is not there, or closed to this user, needs no cover.
+        // A path that is missing or closed to this user needs no cover.
         let Ok(found) = path.symlink_metadata() else { continue };
         if found.is_dir() {
             cover_folder(path, writable).map_err(|error| failed_at("cover", path, error))?;
@@ -118,7 +116,7 @@ fn cover(mut hidden: Vec<&Path>, writable: &[Writable]) -> Result<(), ConfineErr
     }
 }
 
-/// Covers a folder, with places in the cover for the writable folders below it.
+/// Covers a directory. The cover has mount points for the writable directories below it.
 fn cover_folder(path: &Path, writable: &[Writable]) -> Result<(), Errno> {
     let below: Vec<_> =
         writable.iter().filter_map(|folder| folder.path.strip_prefix(path).ok()).collect();
@@ -138,7 +136,7 @@ fn cover_folder(path: &Path, writable: &[Writable]) -> Result<(), Errno> {
     mount_remount(own, COVER_FLAGS | MountFlags::BIND | MountFlags::RDONLY, "")
 }
 
-/// Covers files. This comes last: `/proc` is not to be seen meanwhile.
+/// Covers files. This is the last step, because `/proc` is hidden meanwhile.
 fn cover_files(paths: &[&Path]) -> Result<(), ConfineError> {
     let step = |error: Errno| failed("empty file", error.into());
     let source = empty_file_system("000").map_err(step)?;
@@ -163,7 +161,7 @@ fn cover_file(source: BorrowedFd<'_>, path: &Path) -> Result<(), Errno> {
 const COVER_FLAGS: MountFlags =
     MountFlags::NOSUID.union(MountFlags::NODEV).union(MountFlags::NOEXEC);
 
-/// An empty file system that is not mounted anywhere yet.
+/// Returns an empty, unmounted file system.
 fn empty_file_system(mode: &str) -> Result<OwnedFd, Errno> {
     let context = fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_set_string(context.as_fd(), "mode", mode)?;
@@ -174,7 +172,7 @@ fn empty_file_system(mode: &str) -> Result<OwnedFd, Errno> {
     fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, refuses)
 }
 
-/// A copy of a mount, which is not mounted anywhere yet.
+/// Returns an unmounted copy of a mount.
 fn clone(from: BorrowedFd<'_>, path: &str, flags: OpenTreeFlags) -> Result<OwnedFd, Errno> {
     let usual = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     open_tree(from, path, usual | OpenTreeFlags::AT_EMPTY_PATH | flags)
@@ -189,7 +187,7 @@ fn failed_at(step: &str, path: &Path, error: Errno) -> ConfineError {
     failed(&format!("{step} {path:?}"), error.into())
 }
 
-/// The mounts of this process.
+/// Returns the mounts of this process.
 fn listed() -> io::Result<Vec<Mount>> {
     let list = std::fs::read("/proc/self/mountinfo")?;
     let lines = list.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
@@ -211,7 +209,7 @@ impl Mount {
                 b"nodev" => MountFlags::NODEV,
                 b"noexec" => MountFlags::NOEXEC,
                 b"nosymfollow" => MountFlags::from_bits_retain(NOSYMFOLLOW),
-                // Unless it is said, the rest stays as it is.
+                // Options that are not named stay unchanged.
                 _ => MountFlags::empty(),
             };
         }
@@ -222,7 +220,7 @@ impl Mount {
 /// `MS_NOSYMFOLLOW`.
 const NOSYMFOLLOW: u32 = 256;
 
-/// A path in which some bytes are written as a backslash and three digits.
+/// Decodes a path with bytes written as a backslash and three digits.
 fn unescaped(path: &[u8]) -> OsString {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;

@@ -1,13 +1,13 @@
 //! Namespaces of users, mounts, IPC and processes for one confined program.
 //!
-//! Landlock and seccomp know no rule for the modes and owners of files, for their
-//! names, or for what `/proc` says of other processes. With mounts of its own a
-//! program has a read-only file system but for its writable folders, and with
-//! processes of its own a `/proc` without those of others.
+//! Landlock and seccomp have no rules for the modes, owners and names of files, nor for other
+//! processes in `/proc`. In its own mount namespace a program has a file system that is
+//! read-only except for its writable directories. In its own process namespace `/proc` shows
+//! only its own processes.
 //!
-//! A user that is not root needs a user namespace for that, in which it has its
-//! own number and no other. Root needs none, and gets none: there it could
-//! neither use low ports nor work with the files of all users.
+//! A user other than root needs a user namespace for that, in which only its own id exists.
+//! Root needs none and gets none: in one it could neither use low ports nor the files of all
+//! users.
 
 use std::io;
 use std::path::PathBuf;
@@ -18,9 +18,8 @@ use super::init::Init;
 use super::{ConfineError, limits, mounts, rights};
 use crate::confinement::Confinement;
 
-/// Moves this process into namespaces of its own, and starts the first process
-/// of the one of processes, into which this process starts its children from now
-/// on.
+/// Moves this process into namespaces of its own, and starts process 1 of the process
+/// namespace, in which later children of this process run.
 pub(super) fn enter(confinement: &Confinement, hidden: &[PathBuf]) -> Result<Init, ConfineError> {
     let folder = std::env::current_dir().map_err(|error| failed("working directory", error))?;
     let owned = CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWIPC | CloneFlags::CLONE_NEWPID;
@@ -43,13 +42,13 @@ pub(super) fn enter(confinement: &Confinement, hidden: &[PathBuf]) -> Result<Ini
     }
     mounts::arrange(confinement, hidden)?;
     let init = Init::start()?;
-    // It may lie in what was mounted anew.
+    // The working directory may be in a new mount.
     std::env::set_current_dir(&folder)
         .map_err(|error| failed(&format!("working directory {folder:?}"), error))?;
     Ok(init)
 }
 
-/// Tries all of it for nothing, to see whether it works here.
+/// Tries all steps, to find out whether they work here.
 pub(crate) fn attempt() -> Result<(), ConfineError> {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     let hidden: Vec<_> = ["/sys".into()].into_iter().chain(own).collect();

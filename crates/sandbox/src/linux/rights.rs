@@ -1,4 +1,4 @@
-//! What root may do beyond what users may.
+//! The capabilities of root.
 
 use std::io;
 
@@ -7,9 +7,8 @@ use rustix::thread::{
     configure_capability_in_ambient_set, set_capabilities, set_no_new_privs,
 };
 
-/// What is left to root: its say over files, which the confinement bounds, over
-/// users, and low ports. With more it could read memory and disks, or load code
-/// into the kernel.
+/// The capabilities that root keeps: for files, which the confinement limits, for users, and
+/// for low ports. With others it could read memory and disks, or load kernel code.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -19,10 +18,10 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::NET_BIND_SERVICE);
 
-/// Gives up the others, and that a program could give them back.
+/// Drops the other capabilities for good, so that no program can restore them.
 ///
-/// A user that is not root keeps none: in a user namespace of its own it would
-/// have them over its own files.
+/// A user other than root keeps none: in its own user namespace it would have them for its
+/// own files.
 pub(super) fn give_up() -> io::Result<()> {
     match rustix::process::geteuid().is_root() {
         true => keep(KEPT),
@@ -30,18 +29,19 @@ pub(super) fn give_up() -> io::Result<()> {
     }
 }
 
-/// Gives up all of them.
+/// Drops all capabilities.
 pub(super) fn give_up_all() -> io::Result<()> {
     keep(CapabilitySet::empty())
 }
 
-/// Whether this process may make namespaces as it is.
+/// Whether this process may make namespaces without a user namespace.
 pub(super) fn administers() -> io::Result<bool> {
     Ok(capabilities(None)?.effective.contains(CapabilitySet::SYS_ADMIN))
 }
 
-/// Has what this process starts next keep the right to mount, which it has in a
-/// user namespace of its own: a user that is not root loses it with each program.
+/// Lets the next child keep the right to mount, which it has in its user namespace.
+///
+/// A user other than root loses that right with each executed program.
 pub(super) fn pass_on_mounting() -> io::Result<()> {
     let sets = capabilities(None)?;
     let inheritable = sets.inheritable | CapabilitySet::SYS_ADMIN;
@@ -50,7 +50,7 @@ pub(super) fn pass_on_mounting() -> io::Result<()> {
 }
 
 fn keep(kept: CapabilitySet) -> io::Result<()> {
-    // From here on no program has more than this process has.
+    // From here on no program gets more capabilities than this process has.
     set_no_new_privs(true)?;
     clear_ambient_capability_set()?;
     let CapabilitySets { effective, permitted, .. } = capabilities(None)?;

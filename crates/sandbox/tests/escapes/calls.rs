@@ -12,8 +12,8 @@ for call in sys.argv[1].split(';'):
     done = libc.syscall(*numbers)
     print(ctypes.get_errno() if done == -1 else 0)";
 
-/// Calls that work unless confined, or fail for another reason than that they
-/// are not allowed: what they are given makes no sense.
+/// Calls that work unconfined, or fail there for another reason than a refusal: their
+/// arguments make no sense.
 const TRIED: &[(&str, i64, &str)] = &[
     ("io_uring_setup", libc::SYS_io_uring_setup, "1,0"),
     ("io_uring_enter", libc::SYS_io_uring_enter, "-1,0,0,0,0"),
@@ -73,7 +73,7 @@ const TRIED: &[(&str, i64, &str)] = &[
     ("mknodat to lend", libc::SYS_mknodat, "-1,0,0o104755,0"),
 ];
 
-/// The same that root alone may do at all.
+/// The same for calls that only root may make.
 const TRIED_BY_ROOT: &[(&str, i64, &str)] = &[
     ("bpf", libc::SYS_bpf, "0,0,0"),
     ("userfaultfd", libc::SYS_userfaultfd, "0"),
@@ -93,11 +93,11 @@ const TRIED_BY_ROOT: &[(&str, i64, &str)] = &[
     ("init_module", libc::SYS_init_module, "0,0,0"),
 ];
 
-/// What is absent rather than refused, so that programs do without.
+/// Calls that seem missing rather than refused, so that programs do without.
 const ABSENT: &[(&str, i64, &str)] =
     &[("openat2", libc::SYS_openat2, "-1,0,0,0"), ("clone3", libc::SYS_clone3, "0,0")];
 
-/// What a file system without extended attributes says, so that programs copy
+/// Calls that fail as on a file system without extended attributes, so that programs copy
 /// files without them.
 const UNSUPPORTED: &[(&str, i64, &str)] = &[
     ("setxattr", libc::SYS_setxattr, "0,0,0,0,0"),
@@ -111,7 +111,7 @@ const UNSUPPORTED: &[(&str, i64, &str)] = &[
     ("file_setattr", 469, "-1,0,0,0,0"),
 ];
 
-/// Calls that a program needs, and that look like some of the above.
+/// Calls that a program needs, and that resemble some of the above.
 const LEFT: &[(&str, i64, &str)] = &[
     ("fchmod", libc::SYS_fchmod, "-1,0o755"),
     ("fchmod of a folder for all", libc::SYS_fchmod, "-1,0o1777"),
@@ -136,7 +136,7 @@ const EPERM: &str = "1";
 const ENOSYS: &str = "38";
 const ENOTSUP: &str = "95";
 
-/// What each call gives, free and confined.
+/// Returns the result of each call, unconfined and confined.
 fn results(tried: &[(&str, i64, &str)], short: i64) -> Vec<Vec<(String, String)>> {
     let numbers: Vec<_> =
         tried.iter().map(|(_, call, args)| format!("{},{args}", call | short)).collect();

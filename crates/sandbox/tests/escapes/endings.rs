@@ -1,5 +1,4 @@
-//! How a program ends that is in namespaces, and what is left of it: as without
-//! them.
+//! The end of a program in namespaces, and its leftovers: the same as without.
 
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -26,7 +25,7 @@ impl Running {
         Self { child, out }
     }
 
-    /// The next line that it writes.
+    /// Returns the next line of its output.
     fn line(&mut self) -> String {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
@@ -37,7 +36,7 @@ impl Running {
         Pid::from_child(&self.child)
     }
 
-    /// The process 1 of its namespace.
+    /// Returns process 1 of its namespace.
     fn init(&self) -> Pid {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let children = std::fs::read_to_string(children).unwrap();
@@ -45,7 +44,7 @@ impl Running {
         Pid::from_raw(first.parse().unwrap()).unwrap()
     }
 
-    /// Waits until nothing has its output any more. What else it wrote.
+    /// Waits until no process has its output open, and returns the rest of it.
     fn rest(&mut self) -> String {
         let mut rest = String::new();
         self.out.read_to_string(&mut rest).unwrap();
@@ -127,7 +126,7 @@ fn signals_reach_the_program_by_the_leader_and_by_its_group() {
 }
 
 #[test]
-fn a_signal_to_the_group_ends_what_the_program_started() {
+fn a_signal_to_the_group_ends_the_children_of_the_program() {
     for workspace in workspaces() {
         let mut program = Running::of(&workspace, "sleep 1000 & sleep 1000 & echo on; wait");
         assert_eq!(program.line(), "on");
@@ -167,7 +166,7 @@ fn killing_process_1_kills_everything_and_is_seen() {
 }
 
 #[test]
-fn what_a_program_leaves_running_runs_on_until_it_is_ended() {
+fn leftovers_of_a_program_run_until_they_are_ended() {
     for workspace in workspaces_of(Confined::Namespaces) {
         // Two pipes: what opens one again may meet the writer of before, and read its end.
         let script = "mkfifo left last; (setsid sh -c 'trap \"echo asked; exit\" TERM; echo here

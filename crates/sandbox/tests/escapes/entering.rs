@@ -1,4 +1,4 @@
-//! How a program comes to be confined, and what happens if it cannot.
+//! The start of a confined program, and its errors.
 
 use std::ffi::OsStr;
 use std::os::unix::process::ExitStatusExt;
@@ -24,7 +24,7 @@ fn the_program_is_the_process_itself() {
 }
 
 #[test]
-fn what_is_wrong_is_said_and_nothing_is_executed() {
+fn errors_are_reported_and_no_program_is_executed() {
     for workspace in workspaces() {
         let script = ["-c", "touch executed"];
         let gone = workspace.path("gone");

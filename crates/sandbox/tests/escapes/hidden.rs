@@ -1,4 +1,4 @@
-//! Looking at what is hidden.
+//! Access to hidden paths.
 
 use std::io::Read;
 use std::path::Path;
@@ -21,7 +21,7 @@ fn a_hidden_file_is_not_read() {
 }
 
 #[test]
-fn what_lies_on_the_way_to_a_hidden_folder_is_not_listed() {
+fn parents_of_a_hidden_directory_are_not_listed() {
     for workspace in workspaces() {
         workspace.refuses(&["list", &workspace.text("")]);
         workspace.refuses(&["list", "/"]);
@@ -67,8 +67,8 @@ fn no_other_way_leads_to_a_hidden_file() {
     }
 }
 
-/// A process that is not confined, with its folder, a file and a variable where
-/// a confined one must not look.
+/// An unconfined process, with its directory, a file and a variable that a confined one must
+/// not see.
 struct Other(Child);
 
 impl Other {

@@ -1,12 +1,13 @@
-//! Shared memory, queues and semaphores of System V, and queues of POSIX: other
-//! processes are reached over them without any path.
+//! Shared memory, queues and semaphores of System V, and queues of POSIX.
+//!
+//! They reach other processes without any path.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::support::{TestWorkspace, found, said, workspaces};
 
-/// Makes one of each, prints their numbers, and removes them at the end of input.
+/// Makes one of each, prints their numbers, and removes them at the end of the input.
 const MAKES: &str = "import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
@@ -17,7 +18,7 @@ print(segment, queue, set, flush=True)
 sys.stdin.read()
 libc.shmctl(segment, 0, 0), libc.msgctl(queue, 0, 0), libc.semctl(set, 0, 0)";
 
-/// Reaches those of these numbers, and prints what worked.
+/// Tries to reach those with these numbers, and prints the successes.
 const REACHES: &str = "import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)
 libc.shmat.restype = ctypes.c_void_p
@@ -35,7 +36,7 @@ if opened >= 0:
     print('named queue')
     ctypes.CDLL('librt.so.1').mq_unlink(name.encode())";
 
-/// What is made, until it is dropped.
+/// The created objects, until they are dropped.
 struct Made(Child, Vec<String>);
 
 impl Made {

@@ -7,7 +7,7 @@ use offshoot_sandbox::ResourceLimits;
 
 use crate::support::{found, said, workspaces};
 
-/// The soft and the hard limit of these names, as `/proc/self/limits` has them.
+/// Returns the soft and the hard limits of these names in `/proc/self/limits`.
 fn limits(text: &str, name: &str) -> (String, String) {
     let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
     let mut values = line.split_ascii_whitespace().map(str::to_owned);

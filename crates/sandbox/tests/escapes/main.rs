@@ -1,6 +1,6 @@
-//! What a confined program tries in vain. Each operation is first done by a process
-//! that is not confined, so that nothing is refused merely because it does not
-//! work.
+//! Operations that a confined program tries in vain.
+//!
+//! An unconfined process performs each operation first, to show that it works.
 
 #![cfg(target_os = "linux")]
 // A test that cannot go on is one that fails: a panic is how it says so.

@@ -1,5 +1,6 @@
-//! What namespaces close beyond Landlock and seccomp. Each test shows that it
-//! fails without them.
+//! The additional guarantees of namespaces.
+//!
+//! Each test shows that its guarantee is missing without them.
 
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -18,14 +19,14 @@ fn printed(workspace: &TestWorkspace, script: &str, args: &[&str]) -> Vec<String
     said(&done).lines().map(str::to_owned).collect()
 }
 
-/// Does this with namespaces and without.
+/// Runs this with namespaces and without.
 fn on_each(check: impl Fn(&TestWorkspace)) {
     for confined in [Confined::Namespaces, Confined::Floor] {
         workspaces_of(confined).iter().for_each(&check);
     }
 }
 
-/// Prints what could be changed of a file.
+/// Prints the changes of a file that worked.
 const CHANGES: &str = "import os, sys
 path = sys.argv[1]
 ways = {
@@ -58,7 +59,7 @@ fn modes_owners_and_times_outside_are_kept() {
     });
 }
 
-/// Prints what could be seen of hidden files.
+/// Prints the visible properties of hidden files.
 const SEES: &str = "import ctypes, os, sys
 folder, file = sys.argv[1:]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -83,7 +84,7 @@ for way, see in ways.items():
         pass";
 
 #[test]
-fn names_sizes_links_and_changes_of_what_is_hidden_are_not_seen() {
+fn names_sizes_links_and_changes_of_hidden_paths_are_invisible() {
     on_each(|workspace| {
         std::os::unix::fs::symlink("/somewhere", workspace.path("data/link")).unwrap();
         std::fs::write(workspace.path("near/token"), "hush!!").unwrap();

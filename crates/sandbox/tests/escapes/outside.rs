@@ -1,10 +1,10 @@
-//! Changing what lies outside.
+//! Changes of files outside.
 
 use offshoot_sandbox::Confinement;
 
 use crate::support::{complained, tree, workspaces};
 
-/// Each is a test: a name and a script that changes the folder it is given.
+/// The tests: each has a name and a script that changes the directory of its argument.
 macro_rules! kept_outside {
     ($($name:ident: $script:literal,)*) => {$(
         #[test]

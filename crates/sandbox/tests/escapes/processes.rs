@@ -1,4 +1,4 @@
-//! Reaching other processes.
+//! Access to other processes.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
@@ -8,7 +8,7 @@ use offshoot_sandbox::{Support, probe};
 
 use crate::support::{TestWorkspace, found, said, workspaces};
 
-/// A process that is not confined, and waits.
+/// An unconfined process that waits.
 struct Other(Child);
 
 impl Other {

@@ -4,7 +4,7 @@ use std::process::{Child, Command};
 
 use crate::support::{TestWorkspace, found, said, workspaces};
 
-/// A process that is not confined, and waits.
+/// An unconfined process that waits.
 struct Other(Child);
 
 impl Other {
@@ -24,7 +24,7 @@ impl Drop for Other {
     }
 }
 
-/// Changes a process, given by its number, in each way, and prints which worked.
+/// Tries each change of a process, given by its number, and prints the successes.
 const CHANGES: &str = "import ctypes, os, sys
 pid = int(sys.argv[1])
 libc = ctypes.CDLL(None, use_errno=True)

@@ -1,4 +1,4 @@
-//! What the tests share.
+//! Shared code of the tests.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -9,10 +9,10 @@ use std::process::{Command, Output};
 use offshoot_sandbox::{Confinement, Helper, Lack, Support, probe};
 use tempfile::TempDir;
 
-/// A user that owns nothing.
+/// A user without files.
 const NOBODY: u32 = 65534;
 
-/// A place with a folder to work in, one that is hidden and others.
+/// A tree with a working directory, a hidden directory and others.
 pub(crate) struct TestWorkspace {
     folder: TempDir,
     user: Option<u32>,
@@ -20,7 +20,7 @@ pub(crate) struct TestWorkspace {
     confined: Confined,
 }
 
-/// How programs are confined there.
+/// The way programs are confined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confined {
     /// By Landlock and seccomp alone.
@@ -29,9 +29,10 @@ pub(crate) enum Confined {
     Namespaces,
 }
 
-/// Workspaces for this user and, if that one is root, for a user that is not, each
-/// with namespaces and without, as far as there are any. None where there is no
-/// Landlock, which is said.
+/// Returns workspaces for this user and, for root, also for another user, each with
+/// namespaces and without, as far as the system supports them.
+///
+/// Returns none, with a message, on a system without Landlock.
 pub(crate) fn workspaces() -> Vec<TestWorkspace> {
     let mut workspaces = workspaces_of(Confined::Namespaces);
     workspaces.extend(workspaces_of(Confined::Floor));
@@ -98,7 +99,7 @@ impl TestWorkspace {
         to.to_owned()
     }
 
-    /// Has the user own all that is there.
+    /// Makes the user the owner of the whole tree.
     pub(crate) fn own_all(&self) {
         if let Some(user) = self.user {
             for (path, _) in tree(self.root()) {
@@ -131,8 +132,7 @@ impl TestWorkspace {
         self.confined == Confined::Namespaces
     }
 
-    /// Whether this error says that something is not to be seen: in namespaces it
-    /// is not even there.
+    /// Whether this error is that of a hidden path. In namespaces the path does not exist.
     pub(crate) fn is_unseen(&self, errno: &str) -> bool {
         errno == libc_errno::EACCES || (self.is_apart() && errno == libc_errno::ENOENT)
     }
@@ -145,12 +145,12 @@ impl TestWorkspace {
         self.user.is_none() && rustix::process::geteuid().is_root()
     }
 
-    /// Works in its folder, and does not see the hidden one.
+    /// Returns a confinement with the working directory and the hidden one.
     pub(crate) fn usual(&self) -> Confinement {
         Confinement::new([self.path("work")], [self.path("data")]).unwrap()
     }
 
-    /// A command of the workspace's user, in the folder to work in.
+    /// Returns a command of the workspace's user, in the working directory.
     pub(crate) fn prepared(&self, mut command: Command) -> Command {
         command.current_dir(self.path("work")).env("HOME", self.path("work"));
         command.env("TMPDIR", self.path("work")).env("PATH", "/usr/bin:/bin");
@@ -181,7 +181,7 @@ impl TestWorkspace {
         self.refuses_only(operation);
     }
 
-    /// An operation that is refused, after it was seen to work.
+    /// Checks that an operation that works unconfined is refused.
     pub(crate) fn refuses_only(&self, operation: &[&str]) {
         let held = self.confined(&self.operations(), operation);
         assert_eq!(held.status.code(), Some(1), "{operation:?} is refused: {held:?}");
@@ -192,8 +192,7 @@ impl TestWorkspace {
         assert!(refused, "{operation:?} is refused for this: {errno}");
     }
 
-    /// A script, given a folder outside, changes it, and nothing of it while it
-    /// is confined.
+    /// Checks that a script changes a directory outside, but only while it is unconfined.
     pub(crate) fn keeps_outside(&self, script: &str) {
         let (free, held) = (self.path("free"), self.path("held"));
         let (before, kept) = (tree(&free), tree(&held));
@@ -207,7 +206,7 @@ impl TestWorkspace {
     }
 }
 
-/// As the operations print them.
+/// The format in which the operations print them.
 mod libc_errno {
     pub(super) const EPERM: &str = "1";
     pub(super) const EACCES: &str = "13";
@@ -216,7 +215,7 @@ mod libc_errno {
     pub(super) const EROFS: &str = "30";
 }
 
-/// Where a program is that every user may execute.
+/// Returns the path of a program that every user may execute.
 pub(crate) fn found(program: &str) -> PathBuf {
     if program.contains('/') {
         return program.into();
@@ -225,7 +224,7 @@ pub(crate) fn found(program: &str) -> PathBuf {
     places.find(|file| file.exists()).unwrap_or_else(|| panic!("the tests need {program}"))
 }
 
-/// All that can be told of what is below a folder.
+/// Returns all properties of the files below a directory.
 pub(crate) fn tree(folder: &Path) -> BTreeMap<PathBuf, (u32, u64, Vec<u8>)> {
     let mut found = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {

@@ -1,10 +1,10 @@
-//! What a confined program is there for still works.
+//! The intended work of a confined program succeeds.
 
 use std::net::TcpListener;
 
 use crate::support::{said, workspaces};
 
-/// Runs a script that must work, and say this.
+/// Runs a script that must succeed with this output.
 fn works(script: &str, says: &str) {
     for workspace in workspaces() {
         let done = workspace.confined("sh", &["-c", script]);

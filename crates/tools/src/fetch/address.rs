@@ -1,8 +1,8 @@
-//! Which addresses are those of machines that everybody can reach.
+//! The check whether an address is globally reachable.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks that are no part of the public one, each with how many bits count.
+/// Networks outside the public one, each with the length of its prefix.
 const PRIVATE: &[([u8; 4], u32)] = &[
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -19,15 +19,15 @@ const PRIVATE: &[([u8; 4], u32)] = &[
     ([203, 0, 113, 0], 24),
     ([224, 0, 0, 0], 4),
     ([240, 0, 0, 0], 4),
-    // What a cloud tells its machines about themselves.
+    // The metadata service of a cloud.
     ([168, 63, 129, 16], 32),
 ];
 
-/// The same of the larger network. Of it only an eighth is given out.
+/// The same for IPv6, of which only an eighth is assigned.
 const PRIVATE_V6: &[(u128, u32)] =
     &[(0x2001 << 112, 23), (0x2001_0db8 << 96, 32), (0x3fff << 112, 20)];
 
-/// Whether it is the address of a machine that everybody can reach.
+/// Whether an address is globally reachable.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -46,7 +46,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     let bits = address.to_bits();
     let begins = |network: u128, length: u32| (bits ^ network) >> (128 - length) == 0;
     let inner = |shift: u32| is_public_v4(Ipv4Addr::from_bits((bits >> shift) as u32));
-    // Some hold an address of the smaller network.
+    // Some IPv6 addresses contain an IPv4 address.
     if begins(0xffff << 32, 96) || begins(0x0064_ff9b << 96, 96) {
         return inner(0);
     }

@@ -1,10 +1,11 @@
-//! The text of a page, without its marks. It is for reading: nothing is shown by
-//! it, so it need not know all that a browser knows.
+//! The text of a page, without its tags.
+//!
+//! The text is for reading alone, so it needs no complete HTML parser.
 
-/// Marks whose contents are no text.
+/// Elements whose content is left out.
 const SILENT: [&str; 5] = ["script", "style", "noscript", "template", "svg"];
 
-/// Marks after which a new line begins.
+/// Elements that begin a new line.
 const BREAKS: [&str; 24] = [
     "address",
     "article",
@@ -32,7 +33,7 @@ const BREAKS: [&str; 24] = [
     "tr",
 ];
 
-/// The text of a page.
+/// Returns the text of a page.
 pub(super) fn text(page: &str) -> String {
     let mut text = String::new();
     let mut rest = page;
@@ -63,7 +64,7 @@ pub(super) fn text(page: &str) -> String {
     said
 }
 
-/// Goes on behind a mark.
+/// Applies a tag and returns the rest of the page.
 fn enter<'a>(text: &mut String, mark: &str, after: &'a str) -> &'a str {
     let is_of_name = |letter: &char| letter.is_ascii_alphanumeric();
     let name: String = mark.trim_start_matches('/').chars().take_while(is_of_name).collect();
@@ -89,7 +90,7 @@ fn enter<'a>(text: &mut String, mark: &str, after: &'a str) -> &'a str {
     ""
 }
 
-/// Appends what stands between marks, with its blanks as one and its signs read.
+/// Appends text between tags, with joined blanks and decoded entities.
 fn append(text: &mut String, raw: &str) {
     let mut rest = raw;
     while let Some(letter) = rest.chars().next() {
@@ -112,7 +113,7 @@ fn append(text: &mut String, raw: &str) {
     }
 }
 
-/// The letter that a sign stands for, and what follows it.
+/// Returns the character of an entity, and the text after it.
 fn sign(text: &str) -> Option<(char, &str)> {
     let end = text.bytes().take(10).position(|byte| byte == b';')?;
     let (name, after) = (&text[..end], &text[end + 1..]);

@@ -1,4 +1,4 @@
-//! How names of machines are looked up, and what of it is used.
+//! The lookup of host names, limited to public addresses.
 
 use std::fmt;
 use std::future::Future;
@@ -12,16 +12,16 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
 use super::Public;
 
-/// The addresses of a machine, by and by.
+/// A pending lookup of the addresses of a host.
 pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Looks names of machines up.
+/// Looks up host names.
 pub trait Names: Send + Sync + fmt::Debug + 'static {
-    /// The addresses of the machine of this name.
+    /// Returns the addresses of a host.
     fn lookup(&self, host: String) -> Lookup;
 }
 
-/// As the system does it.
+/// The lookup of the system.
 #[derive(Debug)]
 pub(super) struct System;
 
@@ -34,7 +34,7 @@ impl Names for System {
     }
 }
 
-/// A machine that not everybody can reach.
+/// A host with an address that is not public.
 #[derive(Debug, thiserror::Error)]
 #[error("{0:?} is on this machine or in a private network, or is no machine at all")]
 pub(super) struct Refused(String);
@@ -45,8 +45,9 @@ impl Refused {
     }
 }
 
-/// Looks names up, and knows only those all of whose addresses are public. What
-/// is connected to is what it returns.
+/// A lookup that accepts only hosts whose addresses are all public.
+///
+/// Connections go to exactly the addresses that it returns.
 pub(super) struct Checked {
     pub(super) names: Arc<dyn Names>,
     pub(super) public: Public,

@@ -1,4 +1,4 @@
-//! What came back, as text and bounded.
+//! A response as text of a bounded length.
 
 use offshoot_agent::ToolError;
 use offshoot_core::text;
@@ -7,13 +7,13 @@ use reqwest::{Response, Url};
 
 use super::html;
 
-/// How many bytes of a page are read.
+/// The largest number of bytes that are read.
 const BYTES: usize = 2 << 20;
 
-/// How many Unicode scalars of it are told.
+/// The largest number of Unicode scalars that are shown.
 const LETTERS: usize = 200_000;
 
-/// What a model is told of a response.
+/// Returns the text of a response for the model.
 pub(super) async fn told(url: &Url, mut response: Response) -> Result<String, ToolError> {
     let status = response.status();
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
@@ -42,7 +42,7 @@ pub(super) async fn told(url: &Url, mut response: Response) -> Result<String, To
     }
 }
 
-/// As much of the body as is read, and whether that is all.
+/// Reads the body up to its limit. Also returns whether that is all.
 async fn body(response: &mut Response) -> Result<(Vec<u8>, bool), ToolError> {
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| ToolError::of(&error))? {
@@ -64,7 +64,7 @@ fn is_text(kind: &str) -> bool {
 }
 
 fn decoded(body: &[u8], kind: &str) -> String {
-    // Each byte of these is a letter.
+    // Each byte of these encodings is a character.
     match ["iso-8859-1", "latin1", "us-ascii"].iter().any(|it| kind.contains(it)) {
         true => body.iter().map(|byte| char::from(*byte)).collect(),
         false => String::from_utf8_lossy(body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)).into(),

@@ -1,26 +1,24 @@
-//! What has changed in a text, as a unified diff, bounded.
+//! The changes of a text, as a unified diff of a bounded length.
 
 use std::fmt::Write;
 
 use offshoot_core::text;
 
-/// How many lines around a change are shown.
+/// The number of unchanged lines around a change.
 const AROUND: usize = 3;
 
-/// How many lines and bytes a diff has, and Unicode scalars each line.
+/// The largest number of lines and bytes of a diff, and of Unicode scalars of a line.
 const LINES: usize = 120;
 const BYTES: usize = 8_000;
 const LINE: usize = 300;
 
-/// How many pairs of lines are compared. Of more it is only said that all were
-/// replaced.
+/// The largest number of compared pairs of lines. More lines are shown as replaced.
 const PAIRS: usize = 1 << 20;
 
-/// How many lines of one text are compared. Of more it is only said that all were
-/// replaced.
+/// The largest number of compared lines of one text. More lines are shown as replaced.
 const MOST: usize = 1 << 17;
 
-/// A line, and what became of it.
+/// A line and its change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Op<'a> {
     Same(&'a str),
@@ -28,11 +26,10 @@ enum Op<'a> {
     New(&'a str),
 }
 
-/// The diff between two texts; empty if they are the same.
+/// Returns the diff between two texts; empty if they are equal.
 ///
-/// Of the lines that are the same before and after all changes only those that may be
-/// shown are looked at one by one, and so of those that are replaced as a whole: what
-/// is in use at once does not grow with the texts.
+/// Of the unchanged beginning and end only the lines that may be shown are kept, so the
+/// memory in use does not grow with the texts.
 pub(super) fn unified(old: &str, new: &str) -> String {
     if old == new {
         return String::new();
@@ -63,20 +60,20 @@ pub(super) fn unified(old: &str, new: &str) -> String {
     diff.said
 }
 
-/// Where a hunk begins in both texts, and how many lines of them it has.
+/// The start of a hunk in both texts, and its number of lines in each.
 struct Hunk {
     first: (usize, usize),
     lines: (usize, usize),
 }
 
-/// A diff in the making.
+/// A diff under construction.
 struct Diff {
     said: String,
     shown: usize,
 }
 
 impl Diff {
-    /// Shows the changes among these lines, the first of which has this number.
+    /// Adds the changes of these lines. The first line has the number `first`.
     fn hunks(&mut self, ops: &[Op<'_>], first: usize) {
         let (mut at, mut before, mut after) = (0, first, first);
         while let Some(change) = ops[at..].iter().position(|op| !matches!(op, Op::Same(_))) {
@@ -95,8 +92,9 @@ impl Diff {
         }
     }
 
-    /// Shows one hunk; whether there was room for it. So many lines changed from its
-    /// beginning on.
+    /// Adds one hunk. Returns whether there was room for it.
+    ///
+    /// `rest` is the number of changed lines from its beginning on.
     fn hunk<'a>(&mut self, hunk: Hunk, ops: impl Iterator<Item = Op<'a>>, rest: usize) -> bool {
         let Hunk { first: (before, after), lines: (olds, news) } = hunk;
         let said = &mut self.said;
@@ -125,7 +123,7 @@ impl Diff {
     }
 }
 
-/// Where the hunk ends that holds this change.
+/// Returns the end of the hunk with a change.
 fn end_of_hunk(ops: &[Op<'_>], change: usize) -> usize {
     let mut last = change;
     for (at, op) in ops.iter().enumerate().skip(change) {
@@ -142,29 +140,29 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// How many lines there are, the last of which may have no end.
+/// Counts the lines. The last one may have no line end.
 fn count(text: &str) -> usize {
     ends(text) + usize::from(!text.is_empty() && !text.ends_with('\n'))
 }
 
-/// How many lines end here.
+/// Counts the line ends.
 fn ends(text: &str) -> usize {
     memchr::memchr_iter(b'\n', text.as_bytes()).count()
 }
 
-/// How many bytes the lines have that both texts begin with.
+/// Returns the length of the common first lines, in bytes.
 fn head(old: &str, new: &str) -> usize {
     let pairs = old.split_inclusive('\n').zip(new.split_inclusive('\n'));
     pairs.take_while(|(one, other)| one == other).map(|(line, _)| line.len()).sum()
 }
 
-/// How many bytes the lines have that both texts end with.
+/// Returns the length of the common last lines, in bytes.
 fn tail(old: &str, new: &str) -> usize {
     let pairs = backwards(old).zip(backwards(new));
     pairs.take_while(|(one, other)| one == other).map(|(line, _)| line.len()).sum()
 }
 
-/// The lines with their ends, from the last to the first.
+/// Returns the lines with their ends, from the last to the first.
 fn backwards(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -176,19 +174,19 @@ fn backwards(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The last lines of a text that may be shown before a change.
+/// Returns the last lines of a text that may be shown before a change.
 fn last_lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<_> = backwards(text).take(AROUND).collect();
     lines.reverse();
     lines
 }
 
-/// The first lines of a text that may be shown after a change.
+/// Returns the first lines of a text that may be shown after a change.
 fn first_lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').take(AROUND).collect()
 }
 
-/// The longest lines that both have in common stay.
+/// Adds the changed lines, which keep their longest common subsequence.
 fn middle<'a>(gone: &[&'a str], came: &[&'a str], ops: &mut Vec<Op<'a>>) {
     let width = came.len() + 1;
     let mut common = vec![0_u32; (gone.len() + 1) * width];

@@ -1,4 +1,4 @@
-//! `edit`: a part of a file.
+//! `edit`: replaces a part of a file.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ struct Arguments {
     all: bool,
 }
 
-/// What the tool is called.
+/// The name of the tool.
 const NAME: &str = EDIT.name;
 
-/// How many places are named.
+/// The largest number of occurrences that an error names.
 const NAMED: usize = 20;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
@@ -85,7 +85,7 @@ impl Work {
                 )));
             }
         }
-        // Before it is made: the new part may be long and stand in many places.
+        // The length is checked first: the new text may be long and occur often.
         let length = edited.length(before, count).filter(|length| *length as u64 <= WHOLE);
         let Some(length) = length else {
             return Err(ToolError::new(format!("{shown} would have more than {WHOLE} bytes.")));
@@ -99,7 +99,7 @@ impl Work {
     }
 }
 
-/// What is replaced, and by what, as the lines of the file end.
+/// The old and the new text, with the line ends of the file.
 struct Edit {
     old: String,
     new: String,
@@ -109,26 +109,25 @@ impl Edit {
     fn new(text: &str, old: &str, new: &str) -> Self {
         let ends = memmem::find_iter(text.as_bytes(), "\r\n").count();
         let all = memchr::memchr_iter(b'\n', text.as_bytes()).count();
-        // A model sees no \r, and does not write it.
+        // A model neither sees nor writes \r.
         let crlf = |text: &str| text.replace("\r\n", "\n").replace('\n', "\r\n");
         let as_here = (ends > 0).then(|| crlf(old)).filter(|as_here| text.contains(as_here));
         let old = as_here.unwrap_or_else(|| old.to_owned());
         Self { old, new: if 2 * ends > all { crlf(new) } else { new.to_owned() } }
     }
 
-    /// Where it stands.
+    /// Returns the positions of the old text.
     fn places<'a>(&'a self, text: &'a str) -> impl Iterator<Item = usize> + 'a {
         memmem::find_iter(text.as_bytes(), &self.old)
     }
 
-    /// How many bytes there are once it is replaced in so many places. None if no
-    /// number is that large.
+    /// Returns the length after the replacement of so many occurrences, or `None` on overflow.
     fn length(&self, text: &str, places: usize) -> Option<usize> {
         let kept = text.len().checked_sub(places.checked_mul(self.old.len())?)?;
         kept.checked_add(places.checked_mul(self.new.len())?)
     }
 
-    /// The text of this length in which it is replaced.
+    /// Returns the new text, which has this length.
     fn made(&self, text: &str, length: usize) -> String {
         let mut made = String::with_capacity(length);
         let mut at = 0;
@@ -142,7 +141,7 @@ impl Edit {
     }
 }
 
-/// The lines in which something stands.
+/// Returns the numbers of the lines at these positions.
 fn lines_of(text: &str, places: impl Iterator<Item = usize>) -> String {
     let (mut lines, mut at, mut number) = (Vec::new(), 0, 1);
     for (shown, place) in places.enumerate() {
@@ -157,7 +156,7 @@ fn lines_of(text: &str, places: impl Iterator<Item = usize>) -> String {
     lines.join(", ")
 }
 
-/// What is told of something that stands nowhere: the line most like its first.
+/// Returns the error for a text that does not occur, with the line most like its first.
 fn nowhere(shown: &str, text: &str, old: &str) -> String {
     let said = format!("That stands nowhere in {shown}. Nothing was changed.");
     let first = old.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
@@ -166,7 +165,7 @@ fn nowhere(shown: &str, text: &str, old: &str) -> String {
         same.count()
     };
     let nearest = text.lines().enumerate().max_by_key(|(number, line)| {
-        // Of lines that are as like the first counts.
+        // Among equally similar lines the first wins.
         (alike(line), std::cmp::Reverse(*number))
     });
     match nearest {

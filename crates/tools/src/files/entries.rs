@@ -1,4 +1,4 @@
-//! What there is in an open folder.
+//! The entries of an open directory.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,14 +9,14 @@ use rustix::io::Errno;
 use super::Stop;
 use super::root::Opened;
 
-/// Something in a folder.
+/// An entry of a directory.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: OsString,
     pub(super) kind: FileType,
 }
 
-/// What there is in a folder, in no order, as far as it is read.
+/// Reads up to `most` entries of a directory, in no order.
 pub(super) fn entries(folder: &Opened, most: usize, stop: &Stop) -> Result<Vec<Entry>, Errno> {
     let mut entries = Vec::new();
     for entry in Dir::read_from(&folder.fd)? {
@@ -31,7 +31,7 @@ pub(super) fn entries(folder: &Opened, most: usize, stop: &Stop) -> Result<Vec<E
         let kind = match entry.file_type() {
             FileType::Unknown => match statat(&folder.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
                 Ok(stat) => FileType::from_raw_mode(stat.st_mode),
-                // It is gone.
+                // The entry was removed meanwhile.
                 Err(_) => continue,
             },
             kind => kind,

@@ -1,4 +1,4 @@
-//! The path that a model wrote, before anything is looked at.
+//! A path that a model wrote, unresolved.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
@@ -8,15 +8,16 @@ use offshoot_core::text;
 
 use super::name;
 
-/// A path as seen from the agent's folder. It says nothing of what is there: its
-/// `..` may lead out, and its names may be links.
+/// A path relative to the working directory.
+///
+/// It is unresolved: its `..` may lead out, and its names may be links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FilePath {
     path: PathBuf,
 }
 
 impl FilePath {
-    /// The place that a model wrote. An absolute path is one within the folder.
+    /// Parses a path that a model wrote. An absolute path must be within the directory.
     pub(super) fn of(folder: &Path, written: &str) -> Result<Self, ToolError> {
         let path = name::read(written);
         if written.contains('\0') || path.as_os_str().as_encoded_bytes().contains(&0) {
@@ -38,17 +39,17 @@ impl FilePath {
         Ok(Self { path })
     }
 
-    /// The folder itself.
+    /// Returns the path of the working directory itself.
     pub(super) fn top() -> Self {
         Self { path: PathBuf::new() }
     }
 
-    /// The path, which is empty for the folder itself.
+    /// Returns the path, which is empty for the working directory itself.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder that it is in, and its name there, if it names a file.
+    /// Returns its parent and its name, if it names a file.
     pub(super) fn split(&self) -> Option<(Self, &OsStr)> {
         match self.path.components().next_back()? {
             Component::Normal(name) => {
@@ -59,7 +60,7 @@ impl FilePath {
         }
     }
 
-    /// Whether it leads out of the folder by its `..` alone.
+    /// Whether its `..` alone lead out of the working directory.
     pub(super) fn leads_out(&self) -> bool {
         let mut depth = 0_usize;
         for part in self.path.components() {
@@ -72,7 +73,7 @@ impl FilePath {
         false
     }
 
-    /// As it is written for a model.
+    /// Formats the path for a model.
     pub(super) fn shown(&self) -> String {
         match self.path.as_os_str().is_empty() {
             true => ".".to_owned(),
@@ -81,7 +82,7 @@ impl FilePath {
     }
 }
 
-/// A path as it is written for a model, bounded.
+/// Formats a path for a model, with a bounded length.
 pub(super) fn shown(path: &Path) -> String {
     text::cut(&name::written(path), 500).into_owned()
 }

@@ -1,14 +1,13 @@
-//! Places whose contents decide what runs or what agents are told: of a write
-//! there somebody is always asked.
+//! Files that run code or instruct agents: every write to one needs an approval.
 //!
-//! A name counts at any depth and however its letters are written, because some
-//! file systems take `.GIT` for `.git`, and because a folder further down is the
-//! top of somebody else's project.
+//! A name matches at any depth, because a directory further down can be the top of
+//! another project. It matches in any case, because some file systems take `.GIT`
+//! for `.git`.
 
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Folders of which all that is in them is guarded; `.git` may be a file, too.
+/// Directories whose whole content is guarded. `.git` may also be a file.
 const FOLDERS: &[(&str, &str)] = &[
     (".git", "it is git's own"),
     (".githooks", "git runs it"),
@@ -91,7 +90,7 @@ const FOLDERS: &[(&str, &str)] = &[
     (".gnupg", "it holds keys"),
 ];
 
-/// Files that are guarded wherever they are.
+/// Files that are guarded in every directory.
 const FILES: &[(&str, &str)] = &[
     ("AGENTS.md", "agents are told what it says"),
     ("AGENTS.override.md", "agents are told what it says"),
@@ -209,11 +208,11 @@ const FILES: &[(&str, &str)] = &[
     (".emacs", "the editor runs it"),
 ];
 
-/// Files that are guarded by how their names end.
+/// Endings of the names of guarded files.
 const ENDINGS: &[(&str, &str)] =
     &[(".code-workspace", "the editor runs it"), (".pth", "the interpreter runs it")];
 
-/// Why a path is guarded, if it is.
+/// Returns the reason why a path is guarded, or `None` for an ordinary path.
 pub(super) fn why(path: &Path) -> Option<String> {
     let parts: Vec<String> = path.components().map(|part| folded(part.as_os_str())).collect();
     let holds = |folder: &str| {
@@ -226,19 +225,18 @@ pub(super) fn why(path: &Path) -> Option<String> {
         return Some(format!("{place} {folder}: {why}"));
     }
     let last = parts.last()?;
-    // A folder on the way may be new, and have any name.
+    // A directory on the way may be new and have any name.
     let Some((file, why)) = FILES.iter().find(|(file, _)| file.to_lowercase() == *last) else {
         let (end, why) = ENDINGS.iter().find(|(end, _)| last.ends_with(end))?;
         return Some(format!("it is a {end} file: {why}"));
     };
-    // As it was named, unless that is not what it seems.
+    // The text shows the written name, unless it hides invisible characters.
     let named = path.file_name().and_then(|name| name.to_str());
     let named = named.filter(|name| name.eq_ignore_ascii_case(file)).unwrap_or(file);
     Some(format!("it is {named}: {why}"))
 }
 
-/// A name as a file system may take it that minds neither case nor what cannot
-/// be seen.
+/// Folds a name as a file system does that ignores case and invisible characters.
 fn folded(name: &std::ffi::OsStr) -> String {
     let name: Cow<'_, str> = name.to_string_lossy();
     let seen = name.chars().filter(|letter| !is_unseen(*letter));

@@ -1,8 +1,8 @@
-//! What agents never see, wherever it lies.
+//! Paths that agents never see.
 
 use std::path::{Path, PathBuf};
 
-/// Real paths that agents never see, with all that is in them.
+/// Real paths that agents never see, with all their content.
 #[derive(Debug, Default)]
 pub(super) struct Hidden {
     paths: Vec<PathBuf>,
@@ -14,13 +14,14 @@ impl Hidden {
         Self { paths: absolute.map(|path| real(&path)).collect() }
     }
 
-    /// Whether it holds a real path.
+    /// Whether a real path is hidden.
     pub(super) fn holds(&self, real: &Path) -> bool {
         self.paths.iter().any(|hidden| real.starts_with(hidden))
     }
 
-    /// What of it is in a folder, as seen from there. If the folder itself is
-    /// hidden that is an empty path, with which every path begins.
+    /// Returns the hidden paths below a directory, relative to it.
+    ///
+    /// For a hidden directory that is the empty path, with which every path begins.
     pub(super) fn within(&self, folder: &Path) -> Vec<PathBuf> {
         let seen = |hidden: &PathBuf| match folder.starts_with(hidden) {
             true => Some(PathBuf::new()),
@@ -30,11 +31,11 @@ impl Hidden {
     }
 }
 
-/// The real path of one of which only a beginning may be there.
+/// Resolves a path of which only the beginning may exist.
 fn real(path: &Path) -> PathBuf {
     for above in path.ancestors() {
         if let (Ok(found), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
-            // Joined with nothing a path ends in a slash.
+            // Joining an empty path would append a slash.
             return if rest.as_os_str().is_empty() { found } else { found.join(rest) };
         }
     }

@@ -1,7 +1,7 @@
-//! What a project's own files say is not part of it.
+//! The ignore rules of a project.
 //!
-//! The rules are ripgrep's and git's; their files are read through the root, so
-//! that one which is a link, a pipe or endless is none.
+//! The rules are those of ripgrep and git. Their files are read through the root, so a
+//! link, a pipe or an endless file has no rules.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -14,14 +14,13 @@ use rustix::fs::FileType;
 
 use super::root::{Opened, Root};
 
-/// The files that hold rules, the stronger ones first.
+/// The files with rules, in the order of precedence.
 const FILES: [&str; 2] = [".ignore", ".gitignore"];
 
-/// How long such a file may be.
+/// The largest such file, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The rules that hold in a folder: its own and those of the folders above, as
-/// far as the root.
+/// The rules of a directory: its own and those of its ancestors up to the root.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rules {
     innermost: Option<Arc<Level>>,
@@ -34,8 +33,7 @@ struct Level {
 }
 
 impl Rules {
-    /// Those that hold in a folder which has files of these names, under those
-    /// that hold above.
+    /// Returns the rules of a directory with files of these names, below its parent's rules.
     pub(super) fn within<'a>(
         &self,
         (root, folder): (&Root, &Opened),
@@ -53,7 +51,7 @@ impl Rules {
         rules
     }
 
-    /// Whether what is at a path, as seen from the root, is no part of the project.
+    /// Whether a path relative to the root is ignored.
     pub(super) fn ignore(&self, path: &Path, kind: FileType) -> bool {
         let mut level = self.innermost.as_ref();
         while let Some(Level { rules, above }) = level.map(|level| &**level) {
@@ -76,13 +74,13 @@ fn read(root: &Root, folder: &Opened, name: &str) -> Option<Gitignore> {
     }
     let mut rules = GitignoreBuilder::new(&folder.path);
     for line in String::from_utf8_lossy(&text).trim_start_matches('\u{feff}').lines() {
-        // A rule that cannot be read is none, as it is for git.
+        // As for git, an invalid rule has no effect.
         let _ = rules.add_line(None, line);
     }
     rules.build().ok().filter(|rules| !rules.is_empty())
 }
 
-/// The names of files that may hold rules.
+/// Returns the names of files with rules.
 pub(super) fn names() -> impl Iterator<Item = &'static OsStr> {
     FILES.iter().map(OsStr::new)
 }

@@ -1,9 +1,8 @@
-//! What a write leaves beside a file if the process dies in the middle of it.
+//! Leftovers: temporary files of a write whose process died.
 //!
-//! Nobody knows of it then, so the next write in that folder looks: what has one
-//! of our names, is a file of this user, and was left alone for a day is of no
-//! write that is under way, and is removed. It goes by when the entry was last
-//! moved, since what a write has put aside may be as old as any file.
+//! The next write in the same directory removes them. A leftover is a file of this user
+//! with a temporary name, whose entry has not changed for a day. The time of the last
+//! change of the entry decides, because the content may be as old as any file.
 
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
@@ -12,22 +11,22 @@ use std::time::{Duration, Instant, SystemTime};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Dir, FileType};
 
-/// How our names begin. Sixteen hexadecimal digits follow.
+/// The beginning of a temporary name. Sixteen hexadecimal digits follow.
 const BEGINS: &str = ".offshoot-tmp-";
 
-/// How long something is left alone before it is a leftover.
+/// The age at which a temporary file is a leftover.
 const ALONE: Duration = Duration::from_secs(24 * 3_600);
 
-/// How often a folder is looked at, at the most.
+/// The shortest time between two sweeps of a directory.
 const PAUSE: Duration = Duration::from_secs(3_600);
 
-/// How much of a folder is looked at.
+/// The largest number of entries that a sweep reads.
 const LOOKED_AT: usize = 10_000;
 
-/// Of how many folders it is known when they were looked at.
+/// The largest number of directories whose last sweep is remembered.
 const FOLDERS: usize = 1_024;
 
-/// A name for what is written beside a file.
+/// Returns a temporary name.
 pub(super) fn name(random: u64) -> String {
     format!("{BEGINS}{random:016x}")
 }
@@ -39,13 +38,14 @@ fn is_ours(name: &[u8]) -> bool {
     })
 }
 
-/// When folders were last looked at, by their device and number.
+/// The times of the last sweeps, by device and inode of the directory.
 #[derive(Debug, Default)]
 pub(super) struct Leftovers(Mutex<HashMap<(u64, u64), Instant>>);
 
 impl Leftovers {
-    /// Removes what was left in a folder, unless somebody has looked not long ago.
-    /// What cannot be removed stays.
+    /// Removes the leftovers of a directory, unless it was swept a short while ago.
+    ///
+    /// A leftover that cannot be removed stays.
     pub(super) fn sweep(&self, folder: &OwnedFd) {
         let Ok(stat) = rustix::fs::fstat(folder) else { return };
         // Their types are others on other systems.
@@ -67,7 +67,7 @@ impl Leftovers {
     }
 }
 
-/// Removes what was left in a folder before this time, since the epoch.
+/// Removes the leftovers of a directory from before a time since the epoch.
 fn remove(folder: &OwnedFd, before: Duration) {
     let Ok(entries) = Dir::read_from(folder) else { return };
     let own = rustix::process::geteuid().as_raw();

@@ -1,4 +1,4 @@
-//! `list`: what there is in a folder.
+//! `list`: shows the entries of a directory.
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -34,14 +34,14 @@ struct Arguments {
     after: Option<String>,
 }
 
-/// How many lines are shown, and how many bytes.
+/// The largest number of lines and bytes of a list.
 const LINES: usize = 500;
 const BYTES: usize = 14_000;
 
-/// How many entries of one folder are looked at.
+/// The largest number of entries that are read of one directory.
 const MOST: usize = 200_000;
 
-/// How deep a list goes.
+/// The greatest depth of a list.
 const DEEPEST: u32 = 64;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
@@ -57,7 +57,7 @@ async fn call(shared: Arc<Shared>, cx: ToolContext, asked: Arguments) -> Result<
     within(shared, &cx, Load::File, move |work| work.list(&asked)).await
 }
 
-/// A list in the making.
+/// A list under construction.
 struct List<'a> {
     work: &'a Work,
     depth: u32,
@@ -65,7 +65,7 @@ struct List<'a> {
     said: String,
     lines: usize,
     last: PathBuf,
-    /// Whether there is more than is shown.
+    /// Whether entries are left out.
     more: bool,
     unread: u64,
 }
@@ -95,7 +95,7 @@ impl Work {
         Ok(list.told(&place))
     }
 
-    /// The rules of the folders between the root and one below it.
+    /// Returns the rules of the directories from the root down to a path.
     pub(super) fn rules_above(&self, path: &Path) -> Rules {
         let mut rules = Rules::default();
         let above: VecDeque<&Path> = path.ancestors().skip(1).collect();
@@ -108,7 +108,7 @@ impl Work {
 }
 
 impl List<'_> {
-    /// Lists a folder that is shown at a path.
+    /// Lists a directory, which is shown at a path.
     fn folder(
         &mut self,
         (folder, shown): (&Opened, &Path),
@@ -138,7 +138,7 @@ impl List<'_> {
                     return Ok(());
                 }
             } else if self.after.as_ref().is_some_and(|after| !after.starts_with(&path)) {
-                // All that is in it comes before, too.
+                // Its content comes before `after` as well.
                 continue;
             }
             if kind == FileType::Directory && !ignored && depth < self.depth {
@@ -155,7 +155,7 @@ impl List<'_> {
         Ok(())
     }
 
-    /// Shows a line if there is room for it.
+    /// Adds a line if there is room for it.
     fn show(&mut self, line: &str, path: &Path) -> bool {
         if self.lines == LINES || (self.lines > 0 && self.said.len() + line.len() > BYTES) {
             self.more = true;
@@ -189,13 +189,12 @@ impl List<'_> {
     }
 }
 
-/// A path that can be given back, so it is not cut.
+/// Formats a path in full, so that a model can pass it back.
 fn shown(path: &Path) -> String {
     name::written(path)
 }
 
-/// What is shown of an entry: its size or kind first, so that whatever its name
-/// is ends with the line.
+/// Formats an entry: first its size or kind, then its name up to the end of the line.
 fn line(
     (folder, name): (&Opened, &OsStr),
     path: &Path,

@@ -1,15 +1,15 @@
-//! File systems that wait for nobody.
+//! File systems that answer without waiting for another process.
 //!
-//! What a server or another process answers for (a folder over the network, one
-//! that a program makes up) may be waited for without end, even to open a file of
-//! which the kernel has all in memory. Whoever must not wait works only where a
-//! thread has found that the file system is this machine's own.
+//! A file system that a server or another process serves (over the network, or by
+//! FUSE) can delay a call without end. Even opening a file whose content is in memory
+//! can wait. Work on an asynchronous thread is therefore limited to file systems that
+//! a blocking thread has found to be local.
 
 use std::os::fd::BorrowedFd;
 
 use parking_lot::RwLock;
 
-/// The devices of such file systems, as far as somebody has looked.
+/// The devices of the local file systems found so far.
 #[derive(Debug, Default)]
 pub(super) struct Local(RwLock<Vec<(u32, u32)>>);
 
@@ -24,8 +24,9 @@ const KINDS: [u64; 7] =
 
 #[cfg(target_os = "linux")]
 impl Local {
-    /// Whether what is open is on one of them. Waits for nobody: what the kernel
-    /// knows of the device is enough.
+    /// Whether an open file is on a known local file system.
+    ///
+    /// The call does not block: the kernel already has the number of the device.
     pub(super) fn holds(&self, fd: BorrowedFd<'_>) -> bool {
         use rustix::fs::{AtFlags, StatxFlags, statx};
 
@@ -55,7 +56,7 @@ impl Local {
     }
 }
 
-/// Elsewhere there is no way to look that waits for nobody.
+/// Other systems have no check that cannot block.
 #[cfg(not(target_os = "linux"))]
 impl Local {
     pub(super) fn holds(&self, _fd: BorrowedFd<'_>) -> bool {
@@ -79,9 +80,9 @@ mod tests {
         let made_up = File::open("/proc").unwrap();
         local.learn(made_up.as_fd());
         assert!(!local.holds(made_up.as_fd()));
-        // Memory of this machine, and nobody's but its own.
+        // A file system in the memory of this machine.
         let memory = File::open("/dev/shm").unwrap();
-        assert!(!local.holds(memory.as_fd()), "nobody has looked yet");
+        assert!(!local.holds(memory.as_fd()), "the file system is still unknown");
         local.learn(memory.as_fd());
         assert!(local.holds(memory.as_fd()));
     }

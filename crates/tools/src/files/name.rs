@@ -1,17 +1,17 @@
-//! How a path is written for a model: as it is if that can be read, and so that
-//! it can be given back if not.
+//! The text of a path for a model, which can pass it back unchanged.
 
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// What begins a byte that is written as a number.
+/// The prefix of an escaped byte.
 const BYTE: &str = "\\x";
 
-/// A path as it is written. A byte that is no text, and one that would break or
-/// forge a line, is `\xff`; where that could be mistaken for the path itself,
-/// its backslashes are bytes, too.
+/// Formats a path.
+///
+/// A byte that is no text, or that would break or forge a line, is escaped as `\xff`.
+/// Backslashes are escaped where the path would otherwise be ambiguous.
 pub(super) fn written(path: &Path) -> String {
     let plain = |text: &&str| !text.contains(BYTE) && !text.contains(is_odd);
     if let Some(text) = path.to_str().filter(plain) {
@@ -37,14 +37,14 @@ pub(super) fn written(path: &Path) -> String {
     written
 }
 
-/// Whether a letter breaks a line, or shows itself as something else.
+/// Whether a character breaks a line or looks like another one.
 fn is_odd(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{200b}'..='\u{200f}')
         || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// The path that is written so.
+/// Parses a path in this format.
 pub(super) fn read(written: &str) -> PathBuf {
     let mut path = Vec::with_capacity(written.len());
     let mut rest = written;

@@ -1,4 +1,4 @@
-//! `read`: a file, line by line.
+//! `read`: shows the lines of a file.
 
 mod lines;
 
@@ -32,16 +32,19 @@ struct Arguments {
     limit: Option<u64>,
 }
 
-/// How long a file may be to be known as a whole: only then can it be edited,
-/// and the number of its lines is told.
+/// The largest file that is read as a whole, in bytes.
+///
+/// Only such a file can be edited, and only its number of lines is shown.
 pub(super) const WHOLE: u64 = 8 << 20;
 
-/// How long a file may be to be read at once: to have a thread for it would cost
-/// more than to read it.
+/// The largest file that is read on the calling thread, in bytes.
+///
+/// A blocking thread would cost more than reading it.
 const SMALL: usize = 64 << 10;
 
-/// How many bytes a picture may have that is shown: written down it is a third
-/// longer, and providers take five megabytes.
+/// The largest picture that is shown, in bytes.
+///
+/// Encoding adds a third, and providers accept five megabytes.
 const PICTURE: u64 = 3_500_000;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
@@ -80,7 +83,7 @@ impl Work {
         Some(self.told(&place.shown(), &opened, &bytes, Page::new(asked.offset, asked.limit)))
     }
 
-    /// Reads a file of which all is read.
+    /// Reads a whole file.
     fn whole(
         &self,
         shown: &str,
@@ -93,7 +96,7 @@ impl Work {
         Ok(self.told(shown, opened, &bytes, page))
     }
 
-    /// What is told of a file of which all was read.
+    /// Returns the output for a file that was read as a whole.
     fn told(&self, shown: &str, opened: &Opened, bytes: &[u8], page: Page) -> Output {
         let version = self.shared.known.version(bytes);
         let text = match Content::of(bytes) {
@@ -109,7 +112,7 @@ impl Work {
         Output::text(lines.told(shown, End::Whole, text.encoding))
     }
 
-    /// Reads a file only as far as it is shown.
+    /// Reads a file up to the last line that is shown.
     fn part(
         &self,
         shown: &str,
@@ -148,7 +151,7 @@ impl Work {
     }
 }
 
-/// All of a file, unless it grows beyond what is known as a whole.
+/// Reads a whole file. Returns `None` if it grows beyond [`WHOLE`].
 pub(super) fn all(file: &File, opened: &Opened) -> Result<Option<Vec<u8>>, ToolError> {
     let mut bytes = Vec::with_capacity(usize::try_from(opened.size() + 1).unwrap_or_default());
     let read = file.take(WHOLE + 1).read_to_end(&mut bytes);
@@ -156,7 +159,7 @@ pub(super) fn all(file: &File, opened: &Opened) -> Result<Option<Vec<u8>>, ToolE
     Ok((bytes.len() as u64 <= WHOLE).then_some(bytes))
 }
 
-/// What is told of a file that is no text: a picture is shown.
+/// Returns the output for a file that is not text. A picture is shown.
 fn binary(shown: &str, kind: &'static str, bytes: &[u8]) -> Output {
     let size = bytes.len() as u64;
     match kind.starts_with("image/") && size <= PICTURE {
@@ -175,7 +178,7 @@ fn described(shown: &str, kind: &str, size: u64) -> Output {
     Output::text(format!("{shown} is no text and not shown. It is {kind} and has {size} bytes."))
 }
 
-/// What a file is that is no text, for those who would change it.
+/// Returns the error for a change of a file that is not text.
 pub(super) fn no_text(shown: &str, bytes: &[u8]) -> ToolError {
     ToolError::new(format!("{shown} is no text ({}), so it was left as it is.", kind(bytes)))
 }

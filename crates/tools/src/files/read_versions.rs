@@ -11,14 +11,13 @@ use std::path::Path;
 use offshoot_core::TaskId;
 use parking_lot::Mutex;
 
-/// How many files are remembered for all agents together. The oldest are forgotten
-/// first.
+/// The largest number of remembered files of all agents. The oldest are dropped first.
 const MOST: usize = 20_000;
 
 /// The file versions that agents have read.
 #[derive(Debug, Default)]
 pub(super) struct ReadVersions {
-    /// Its keys are secret to this process.
+    /// The hasher of versions, whose keys are secret to this process.
     hasher: RandomState,
     seen: Mutex<Seen>,
 }
@@ -34,12 +33,12 @@ struct Seen {
 pub(super) struct Version(u64, u64);
 
 impl ReadVersions {
-    /// The version of a file with this content.
+    /// Returns the version of a file with this content.
     pub(super) fn version(&self, content: &[u8]) -> Version {
         Version(self.hasher.hash_one(content), content.len() as u64)
     }
 
-    /// An agent knows this version of the file that really is at this path.
+    /// Notes that an agent has read a version of the file at a real path.
     pub(super) fn note(&self, agent: TaskId, path: &Path, version: Version) {
         let key = (agent, self.hasher.hash_one(path));
         let mut seen = self.seen.lock();
@@ -53,7 +52,7 @@ impl ReadVersions {
         }
     }
 
-    /// The version that an agent knows.
+    /// Returns the version that an agent has read.
     pub(super) fn of(&self, agent: TaskId, path: &Path) -> Option<Version> {
         let key = (agent, self.hasher.hash_one(path));
         self.seen.lock().versions.get(&key).copied()

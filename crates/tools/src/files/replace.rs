@@ -1,10 +1,9 @@
-//! Putting a new file in the place of an old one, or of none.
+//! The replacement of a file, or the creation of a new one.
 //!
-//! The new content is written beside the old file and then exchanged with it in
-//! one step, so that whatever happens there is one whole file or the other. What
-//! the exchange brought out is looked at once more: if it is not what the agent
-//! has read, it is put back. A file that others know by further links stays as
-//! it is for them.
+//! The new content is written beside the old file and exchanged with it atomically, so a
+//! crash leaves one complete file or the other. The replaced file is then compared with
+//! the version that the agent has read. If it differs, the exchange is reverted. Other
+//! hard links to the old file keep its content.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -25,23 +24,23 @@ use super::read::{WHOLE, all};
 use super::repository;
 use super::root::{self, Opened, told};
 
-/// How many bytes of a file are compared at once with what was read.
+/// The size of the pieces in which files are compared, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// Where a file is to be written, and what is there.
+/// The target of a write.
 #[derive(Debug)]
 pub(super) struct Target {
     place: FilePath,
     folder: Opened,
-    /// Folders that are not there yet.
+    /// The directories that do not exist yet.
     missing: Vec<OsString>,
     name: OsString,
-    /// Where it really is, as seen from the root.
+    /// The real path, relative to the root.
     pub(super) path: PathBuf,
     pub(super) old: Option<Old>,
 }
 
-/// A file that is there.
+/// An existing file.
 #[derive(Debug)]
 pub(super) struct Old {
     opened: Opened,
@@ -49,7 +48,7 @@ pub(super) struct Old {
 }
 
 impl Work {
-    /// Looks at what is to be written. Nothing is made yet.
+    /// Finds the target of a write, and creates nothing.
     pub(super) fn target(&self, written: &str) -> Result<Target, ToolError> {
         let place = self.root.place(written)?;
         let shown = place.shown();
@@ -64,19 +63,18 @@ impl Work {
         if self.root.hides(&path) {
             return Err(ToolError::new(format!("{shown} is kept from agents.")));
         }
-        // The approval was asked for the path as written. What it does not say it
-        // does not cover.
+        // The approval covers the written path alone.
         let guarded = guard::why(&path);
         if let Some(why) = &guarded
             && guard::why(place.path()).as_ref() != Some(why)
         {
             return Err(ToolError::new(format!(
-                "{shown} leads over a link to a place of which somebody must be asked ({why}). \
+                "{shown} leads over a link to a place that needs an approval ({why}). \
                  Name it by its real path: {}.",
                 file_path::shown(&path)
             )));
         }
-        // Of what is guarded by its name a person was asked.
+        // A path that is guarded by its name has an approval.
         if guarded.is_none()
             && let Some(why) = repository::why(self.root.path(), &path)
         {
@@ -92,7 +90,7 @@ impl Work {
         Ok(Target { place, folder, missing, name, path, old })
     }
 
-    /// The folder at a place as far as it is there, and what is missing of it.
+    /// Opens the existing part of a directory, and returns its missing part.
     fn folder_of(&self, place: &FilePath) -> Result<(Opened, Vec<OsString>), ToolError> {
         let mut above = place.clone();
         let mut missing = Vec::new();
@@ -139,7 +137,7 @@ impl Work {
         Ok(Some(Old { opened, bytes }))
     }
 
-    /// Refuses a file that the agent has not read as it is.
+    /// Refuses a file unless the agent has read its present version.
     pub(super) fn check_known(&self, target: &Target, old: &Old) -> Result<(), ToolError> {
         let shown = target.place.shown();
         match self.shared.known.of(self.agent, &target.path) {
@@ -152,7 +150,7 @@ impl Work {
         }
     }
 
-    /// Puts a new file there, and knows it.
+    /// Writes the file, and notes the new version as read.
     pub(super) fn replace(&self, target: Target, content: &[u8]) -> Result<(), ToolError> {
         self.stop.check()?;
         let place = target.place.clone();
@@ -181,12 +179,12 @@ fn changed(shown: &str) -> ToolError {
     ))
 }
 
-/// Why a file was not put there.
+/// The reason for which a file was not written.
 #[derive(Debug)]
 enum Failed {
-    /// What is there is not what was read.
+    /// The file differs from the version that was read.
     Changed,
-    /// Something is there where nothing was.
+    /// A file has appeared at a free path.
     Appeared,
     System(Errno),
 }
@@ -204,7 +202,7 @@ impl From<std::io::Error> for Failed {
 }
 
 impl Target {
-    /// Puts it there; the folder in which it is then.
+    /// Writes the file and returns its directory.
     fn put(mut self, content: &[u8]) -> Result<OwnedFd, Failed> {
         let missing = std::mem::take(&mut self.missing);
         for name in missing {
@@ -219,7 +217,7 @@ impl Target {
     }
 }
 
-/// Makes a folder in another and opens it.
+/// Creates a directory in another one and opens it.
 fn made(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -229,8 +227,7 @@ fn made(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(folder, name, flags, Mode::empty())
 }
 
-/// A file beside the one that is to be written. It is removed when it is dropped,
-/// whatever it holds by then.
+/// A temporary file beside the target. Dropping it removes the file of its name.
 #[derive(Debug)]
 struct Beside<'a> {
     folder: &'a OwnedFd,
@@ -239,14 +236,13 @@ struct Beside<'a> {
 
 impl Drop for Beside<'_> {
     fn drop(&mut self) {
-        // It may be in its place already.
+        // The file may already be in its place.
         let _ = rustix::fs::unlinkat(self.folder, &self.name, AtFlags::empty());
     }
 }
 
 impl<'a> Beside<'a> {
-    /// Writes all of it, with the mode and, where that is permitted, the owner of
-    /// the old file.
+    /// Writes the content, with the mode and, if permitted, the owner of the old file.
     fn new(folder: &'a OwnedFd, old: Option<&Old>, content: &[u8]) -> Result<Self, Failed> {
         let name = leftovers::name(RandomState::new().hash_one(content.len()));
         let mode = if old.is_some() { 0o600 } else { 0o666 };
@@ -261,18 +257,18 @@ impl<'a> Beside<'a> {
             if (own.st_uid, own.st_gid) != (stat.st_uid, stat.st_gid) {
                 let (user, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
                 if rustix::fs::fchown(&file, Some(user), Some(group)).is_err() {
-                    // What ran as somebody else must not run as this user now.
+                    // A program that ran as another user must not run as this one.
                     mode &= 0o777;
                 }
             }
             rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
         }
-        // Only then is it known that there is room for it.
+        // Only a successful sync shows that the disk has room for it.
         file.sync_data()?;
         Ok(beside)
     }
 
-    /// Puts it where nothing is.
+    /// Moves it to a free name.
     fn place(self, name: &OsStr) -> Result<(), Failed> {
         let flags = RenameFlags::NOREPLACE;
         let moved =
@@ -289,7 +285,7 @@ impl<'a> Beside<'a> {
         }
     }
 
-    /// Puts it in the place of an old file, if that is still the one.
+    /// Exchanges it with the old file, if that is unchanged.
     fn exchange(self, name: &OsStr, old: &Old) -> Result<(), Failed> {
         let exchange = || {
             let flags = RenameFlags::EXCHANGE;
@@ -315,7 +311,7 @@ impl<'a> Beside<'a> {
 }
 
 impl Old {
-    /// Whether it is what has this name, and holds what was read.
+    /// Whether the file of this name is the old one, with the content that was read.
     fn is_at(&self, folder: &OwnedFd, name: &OsStr) -> bool {
         let Ok(found) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else {
             return false;
@@ -328,7 +324,7 @@ impl Old {
         self.is_all_of(File::from(fd)).unwrap_or(false)
     }
 
-    /// Whether a file holds what was read, and nothing else.
+    /// Whether a file has exactly the content that was read.
     fn is_all_of(&self, mut file: File) -> std::io::Result<bool> {
         file.rewind()?;
         let mut piece = vec![0; PIECE.min(self.bytes.len())];

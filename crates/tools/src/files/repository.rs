@@ -1,7 +1,7 @@
-//! Files that git obeys by what lies around them, whatever their names are.
+//! Files that git runs because of their location, under any name.
 //!
-//! To find that out the disk is read, so it is done by the call and not before it: there
-//! the file is refused, where a name alone would have a person asked (`guard`).
+//! The check reads the disk, so the call itself makes it and refuses such a file. Files
+//! that are guarded by their name need an approval before the call (`guard`).
 
 use std::fs::File;
 use std::io::Read;
@@ -9,10 +9,12 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 
-/// How much of a configuration is read.
+/// The largest part of a configuration that is read, in bytes.
 const LONGEST: u64 = 256 << 10;
 
-/// Why git obeys the file at this path below a directory, if it does. Both are real paths.
+/// Returns the reason why git runs the file at a path below a directory, if it does.
+///
+/// Both are real paths.
 pub(super) fn why(root: &Path, path: &Path) -> Option<String> {
     if let Some(directory) = git_directory(root, path) {
         let name = directory.file_name().unwrap_or(directory.as_os_str());
@@ -20,18 +22,18 @@ pub(super) fn why(root: &Path, path: &Path) -> Option<String> {
     }
     let file = root.join(path);
     let is_hook = hooks(&file).iter().any(|hooks| match file.starts_with(hooks) {
-        // Where the hooks lie among everything else, only the files beside them are hooks.
+        // In a directory of hooks that contains the project, only its direct files are hooks.
         true if root.starts_with(hooks) => file.parent() == Some(hooks),
         is_below => is_below,
     });
     is_hook.then(|| "core.hooksPath names its directory: git runs it".to_owned())
 }
 
-/// The directory of git's own in which a path is, or which the path would complete.
+/// Returns the git directory that contains a path, or that the path would complete.
 fn git_directory(root: &Path, path: &Path) -> Option<PathBuf> {
     for above in path.ancestors().skip(1) {
         let directory = root.join(above);
-        // What is checked out below such a directory is not git's own.
+        // A checkout below such a directory does not belong to it.
         if directory.join(".git").symlink_metadata().is_ok() {
             return None;
         }
@@ -47,7 +49,7 @@ fn git_directory(root: &Path, path: &Path) -> Option<PathBuf> {
     None
 }
 
-/// The directories of hooks of the repository in which a file is.
+/// Returns the directories of hooks of the repository with a file.
 fn hooks(file: &Path) -> Vec<PathBuf> {
     let is_top = |above: &&Path| above.join(".git").symlink_metadata().is_ok();
     let Some(top) = file.ancestors().skip(1).find(is_top) else { return Vec::new() };
@@ -71,7 +73,7 @@ fn hooks(file: &Path) -> Vec<PathBuf> {
     places.map(|place| place.canonicalize().unwrap_or_else(|_| plain(&place))).collect()
 }
 
-/// The configuration files of the repository that is checked out at a directory.
+/// Returns the configuration files of the repository that is checked out at a directory.
 fn configurations(top: &Path) -> Vec<PathBuf> {
     let named = |file: PathBuf, begins: &str| {
         let text = text(&file)?;
@@ -89,7 +91,7 @@ fn configurations(top: &Path) -> Vec<PathBuf> {
     vec![common.join("config"), git.join("config.worktree")]
 }
 
-/// The beginning of a file that is one. A pipe in its place is not waited for.
+/// Reads the beginning of a regular file. A pipe does not block.
 fn text(file: &Path) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = rustix::fs::open(file, flags, Mode::empty()).ok()?;
@@ -102,7 +104,7 @@ fn text(file: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The values of `core.hooksPath` in a configuration.
+/// Returns the values of `core.hooksPath` in a configuration.
 fn hooks_paths(text: &str) -> Vec<String> {
     let text = text.replace("\\\r\n", "").replace("\\\n", "");
     let mut is_core = false;
@@ -123,7 +125,7 @@ fn hooks_paths(text: &str) -> Vec<String> {
     found
 }
 
-/// A value without its quotes and what is remarked behind it.
+/// Returns a value without its quotes and its comment.
 fn value_of(written: &str) -> String {
     let mut value = String::new();
     let mut is_quoted = false;
@@ -139,7 +141,7 @@ fn value_of(written: &str) -> String {
     value.trim_end().to_owned()
 }
 
-/// A path without `.` and `..`, as it is written.
+/// Removes `.` and `..` from a path, without reading the disk.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,8 +1,7 @@
-//! The one way to files: from the agent's folder down.
+//! The root of all file access: the open working directory of an agent.
 //!
-//! A path is resolved once, by the kernel, from an open folder; what comes of it
-//! is a descriptor, and everything else is done with that. So there is no moment
-//! between a check and a use at which a link could be put in between.
+//! The kernel resolves a path once, from the open directory, to a descriptor. All later
+//! operations use that descriptor, so no link can be placed between a check and its use.
 
 mod walk;
 
@@ -22,25 +21,25 @@ use super::file_path::{self, FilePath};
 use super::hidden::Hidden;
 use super::local::Local;
 
-/// The agent's folder, open.
+/// The open working directory of an agent.
 #[derive(Debug)]
 pub(super) struct Root {
     folder: OwnedFd,
-    /// Where it really is.
+    /// The real path.
     path: PathBuf,
-    /// Where the agent says it is: what its absolute paths begin with.
+    /// The path that the agent has been given, with which its absolute paths begin.
     named: PathBuf,
     reach: Reach,
     hidden: Arc<Hidden>,
-    /// What of it is here, as seen from here.
+    /// The hidden paths below the directory, relative to it.
     hidden_here: Vec<PathBuf>,
 }
 
-/// Something that is open.
+/// An open file or directory.
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) fd: OwnedFd,
-    /// Where it really is, as seen from the root.
+    /// The real path, relative to the root.
     pub(super) path: PathBuf,
     pub(super) stat: Stat,
 }
@@ -54,8 +53,9 @@ impl Opened {
         u64::try_from(self.stat.st_size).unwrap_or_default()
     }
 
-    /// All of a file that is not longer than this, if the kernel has it in memory.
-    /// What the system makes up as it is read is nowhere in memory.
+    /// Reads a file of up to `most` bytes, if the kernel has it in memory.
+    ///
+    /// Files that the system generates on reading, as in /proc, are never in memory.
     #[cfg(target_os = "linux")]
     pub(super) fn in_memory(&self, most: usize) -> Option<Vec<u8>> {
         use rustix::io::{IoSliceMut, ReadWriteFlags, preadv2};
@@ -64,7 +64,7 @@ impl Opened {
         if self.kind() != FileType::RegularFile {
             return None;
         }
-        // One more than there shall be: a file that grows is not read to its end.
+        // One more byte than expected shows that the file grows.
         let mut bytes = vec![0; size + 1];
         let into = &mut [IoSliceMut::new(&mut bytes)];
         let read = preadv2(&self.fd, into, 0, ReadWriteFlags::NOWAIT).ok()?;
@@ -72,19 +72,21 @@ impl Opened {
         (read == size).then_some(bytes)
     }
 
-    /// Elsewhere there is no way to ask.
+    /// Other systems have no such call.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn in_memory(&self, _most: usize) -> Option<Vec<u8>> {
         None
     }
 }
 
-/// How what is there is opened.
+/// The flags that open a path for reading.
 const LOOK: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
 impl Root {
-    /// Opens the folder. No part of its path may be a link: if one is, somebody
-    /// has put it there since the agent was given the folder.
+    /// Opens the directory.
+    ///
+    /// No part of its path may be a link: a link was put there after the agent was
+    /// given the directory.
     pub(super) fn open(
         folder: &Path,
         hidden: Arc<Hidden>,
@@ -102,35 +104,36 @@ impl Root {
         Ok(Self { folder, path, named, reach, hidden, hidden_here })
     }
 
-    /// Where the folder really is.
+    /// Returns the real path of the directory.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether its file system is known to wait for nobody.
+    /// Whether its file system is known to be local.
     pub(super) fn is_local(&self, local: &Local) -> bool {
         local.holds(self.folder.as_fd())
     }
 
-    /// Finds out whether its file system waits for nobody. May wait itself.
+    /// Finds out whether its file system is local. This call may block.
     pub(super) fn learn(&self, local: &Local) {
         local.learn(self.folder.as_fd());
     }
 
-    /// The place that a model wrote.
+    /// Parses a path that a model wrote.
     pub(super) fn place(&self, written: &str) -> Result<FilePath, ToolError> {
         FilePath::of(&self.named, written)
     }
 
-    /// Opens what is at a place to be looked at. Links that stay within are
-    /// followed. It may be of any kind, and is not waited for.
+    /// Opens a path for reading, without blocking.
+    ///
+    /// It may be of any type. Links that stay within the directory are followed.
     pub(super) fn look(&self, place: &FilePath) -> Result<Opened, ToolError> {
         let opened = walk::beneath(self.folder.as_fd(), place.path(), LOOK, self.reach);
         let opened = opened.and_then(|fd| self.known(fd));
         opened.map_err(|error| told(place, error))?.ok_or_else(|| kept(place))
     }
 
-    /// Opens a folder in which something shall be made or replaced.
+    /// Opens a directory in which a file is created or replaced.
     pub(super) fn folder(&self, place: &FilePath) -> Result<Result<Opened, Errno>, ToolError> {
         let flags = OFlags::DIRECTORY | LOOK;
         let opened = walk::beneath(self.folder.as_fd(), place.path(), flags, self.reach);
@@ -142,14 +145,14 @@ impl Root {
         }
     }
 
-    /// Opens the folder that really is at a path, over no link.
+    /// Opens the directory at a real path, over no link.
     pub(super) fn beneath(&self, path: &Path) -> Result<Opened, Errno> {
         let fd = walk::unlinked(self.folder.as_fd(), path)?;
         let stat = fstat(&fd)?;
         Ok(Opened { fd, path: path.to_owned(), stat })
     }
 
-    /// Opens what has a name in an open folder, and is no link.
+    /// Opens an entry of an open directory, unless it is a link.
     pub(super) fn entry(&self, folder: &Opened, name: &OsStr) -> Result<Option<Opened>, Errno> {
         let fd = rustix::fs::openat(
             &folder.fd,
@@ -165,25 +168,25 @@ impl Root {
         Ok(Some(Opened { fd, path, stat }))
     }
 
-    /// Whether agents do not see what really is at this path, as seen from here.
+    /// Whether a real path relative to the root is hidden.
     pub(super) fn hides(&self, path: &Path) -> bool {
         self.hidden_here.iter().any(|hidden| path.starts_with(hidden))
     }
 
-    /// What is open, unless agents do not see it.
+    /// Returns an open file with its path, unless it is hidden.
     fn known(&self, fd: OwnedFd) -> Result<Option<Opened>, Errno> {
         let real = real(fd.as_fd())?;
         if self.hidden.holds(&real) {
             return Ok(None);
         }
-        // Whoever moves the folder while it is worked in leaves nothing to go by.
+        // A directory that was moved meanwhile has no path below the root.
         let path = real.strip_prefix(&self.path).map_err(|_| Errno::STALE)?.to_owned();
         let stat = fstat(&fd)?;
         Ok(Some(Opened { fd, path, stat }))
     }
 }
 
-/// The file, if it is one that can be read to its end.
+/// Returns the file, if it is a regular one that can be read to its end.
 pub(super) fn file(opened: Opened, shown: &str) -> Result<(File, Opened), ToolError> {
     let what = match opened.kind() {
         FileType::RegularFile if is_made_up(opened.fd.as_fd()) => {
@@ -204,7 +207,7 @@ pub(super) fn file(opened: Opened, shown: &str) -> Result<(File, Opened), ToolEr
     Err(ToolError::new(format!("{shown} is {what}. Only files can be read and written.")))
 }
 
-/// Whether the system makes up what is read as it is read.
+/// Whether the system generates the content on reading.
 #[cfg(target_os = "linux")]
 pub(super) fn is_made_up(fd: BorrowedFd<'_>) -> bool {
     // proc, sysfs, debugfs, tracefs, securityfs, cgroup, cgroup2, selinuxfs.
@@ -226,37 +229,37 @@ pub(super) fn is_made_up(_fd: BorrowedFd<'_>) -> bool {
     false
 }
 
-/// Where what is open really is.
+/// Returns the real path of an open file.
 #[cfg(target_os = "linux")]
 fn real(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
     use std::os::fd::AsRawFd;
 
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let path = rustix::fs::readlink(link, Vec::new())?.into_bytes();
-    // What has no name any more is nowhere.
+    // A removed file has no path.
     if path.ends_with(b" (deleted)") && rustix::fs::fstat(fd)?.st_nlink == 0 {
         return Err(Errno::NOENT);
     }
     Ok(path_of(path))
 }
 
-/// Where what is open really is.
+/// Returns the real path of an open file.
 #[cfg(target_vendor = "apple")]
 fn real(fd: BorrowedFd<'_>) -> Result<PathBuf, Errno> {
     let path = rustix::fs::getpath(fd)?.into_bytes();
     Ok(path_of(path))
 }
 
-/// A path of these bytes.
+/// Converts bytes to a path.
 pub(super) fn path_of(bytes: Vec<u8>) -> PathBuf {
     std::ffi::OsString::from_vec(bytes).into()
 }
 
-/// What a model is told of a place at which something went wrong.
+/// Returns the error for the model about a path.
 pub(super) fn told(place: &FilePath, error: Errno) -> ToolError {
     let shown = place.shown();
     ToolError::new(match error {
-        // What leads out leads nowhere, whether a part of it is there or not.
+        // The error for a path that leads out must not show which parts of it exist.
         Errno::NOENT if place.leads_out() => return told(place, Errno::XDEV),
         Errno::NOENT if shown.ends_with('.') => format!("There is no {shown} here."),
         Errno::NOENT => format!("There is no {shown}."),
@@ -276,7 +279,7 @@ pub(super) fn told(place: &FilePath, error: Errno) -> ToolError {
     })
 }
 
-/// What a model is told of a place that it may not see.
+/// Returns the error for the model about a hidden path.
 fn kept(place: &FilePath) -> ToolError {
     ToolError::new(format!("{} is kept from agents.", file_path::shown(place.path())))
 }
@@ -304,12 +307,12 @@ mod tests {
         std::fs::write(folder.join("file"), "12345").unwrap();
         let local = Local::default();
         let open = |reach| Root::open(&folder, Arc::default(), reach).unwrap();
-        assert!(!open(Reach::Memory).is_local(&local), "nobody has looked yet");
+        assert!(!open(Reach::Memory).is_local(&local), "the file system is still unknown");
         let flags = rustix::fs::fcntl_getfl(&open(Reach::Memory).folder).unwrap();
         assert!(flags.contains(OFlags::PATH), "{flags:?}");
         open(Reach::Disk).learn(&local);
         let root = open(Reach::Memory);
-        // Where this runs on a file system that is served, nothing is done at once.
+        // On a served file system nothing is read from memory.
         if root.is_local(&local) && answers_at_once(&folder) {
             let place = root.place("file").unwrap();
             assert_eq!(root.look(&place).unwrap().in_memory(5).as_deref(), Some(&b"12345"[..]));

@@ -1,8 +1,8 @@
-//! `search`: the lines of files that match a pattern.
+//! `search`: finds the lines of files that match a pattern.
 //!
-//! The expressions, the globs and the rules of what is ignored are ripgrep's. The
-//! walk is its own: it goes from open folder to open folder and follows no link,
-//! where a walk by paths could be led out between two of its steps.
+//! Patterns, globs and ignore rules are those of ripgrep. The walk opens each directory
+//! from its open parent and follows no link, because a walk by paths could be led out
+//! between two steps.
 
 mod found;
 mod matching;
@@ -62,19 +62,19 @@ pub(super) enum Case {
     Insensitive,
 }
 
-/// What is shown of a file that matches.
+/// The part of a matching file that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Show {
-    /// Its name.
+    /// The name.
     Name,
-    /// Lines, each with so many others before and after it.
+    /// The matching lines, each with so many lines before and after it.
     Lines(usize),
 }
 
-/// How long a search may take.
+/// The time limit of a search.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How many lines around a match may be asked for.
+/// The largest number of lines around a match.
 const AROUND: u32 = 10;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_search_that_nobody_waits_for_stops() {
+    fn a_search_stops_once_its_caller_has_gone() {
         let home = tempfile::tempdir().unwrap();
         for number in 0..200 {
             std::fs::create_dir(home.path().join(format!("d{number}"))).unwrap();
@@ -144,7 +144,7 @@ mod tests {
         };
         assert_eq!(search(None), 200);
         assert_eq!(search(Some(stop)), 0);
-        // One that takes too long tells what it has, and that there may be more.
+        // A search that takes too long shows its results so far and says so.
         let found = Found::new(Show::Lines(0));
         let work = Work { stop: Stop::default(), ..work };
         let until = Instant::now();

@@ -1,8 +1,8 @@
-//! How many calls work on files at once.
+//! The limit of concurrent calls that work on files.
 //!
-//! One answer of a model may hold hundreds of calls, and all of them are made at once.
-//! Each that reads a whole file has it in memory, and each search takes every processor.
-//! So calls wait for a slot before they begin; a call that works takes as long as ever.
+//! One answer of a model may have hundreds of calls, all made at once. Each call that
+//! reads a whole file keeps it in memory, and each search uses every processor. A call
+//! therefore waits for a slot before it starts.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -12,32 +12,34 @@ use offshoot_core::TaskId;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How many calls work at once that read, list or write.
+/// The number of concurrent calls that read, list or write.
 const FILES: usize = 4;
 
-/// How many searches run at once, each on several threads.
+/// The number of concurrent searches, each on several threads.
 const SEARCHES: usize = 2;
 
-/// What a call is, by what it takes.
+/// The load of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Load {
-    /// One file as a whole, or the entries of a folder.
+    /// One whole file, or the entries of a directory.
     File,
-    /// All files of a folder.
+    /// All files of a directory.
     Search,
 }
 
-/// Which file systems calls work on: one that a server or a program serves may keep calls
-/// waiting without end, and no call on a disk of this machine waits behind those.
+/// The file system of a call.
+///
+/// A file system that a server or a program serves can delay a call without end. Calls on
+/// a local disk do not wait behind such calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Disk {
-    /// Of this machine.
+    /// A local disk.
     Local,
-    /// Any other, or not known yet.
+    /// Any other file system, or an unknown one.
     Distant,
 }
 
-/// The slots of all agents together.
+/// The slots of all agents.
 #[derive(Debug)]
 pub(super) struct Slots {
     local: [Pool; 2],
@@ -52,7 +54,7 @@ impl Default for Slots {
 }
 
 impl Slots {
-    /// Waits for a slot. It is given back when it is dropped.
+    /// Waits for a slot. Dropping the slot frees it.
     pub(super) async fn take(
         &self,
         agent: TaskId,
@@ -79,7 +81,7 @@ struct Pool {
     agents: Mutex<HashMap<TaskId, Weak<Semaphore>>>,
 }
 
-/// A slot that is taken.
+/// A slot in use.
 #[derive(Debug)]
 pub(super) struct Slot {
     _own: OwnedSemaphorePermit,
@@ -93,14 +95,14 @@ impl Pool {
 
     async fn take(&self, agent: TaskId) -> Result<Slot, ToolError> {
         let closed = |error| ToolError::of(&error);
-        // First one of the agent's own, so that many calls of one agent do not stand
-        // before those of others.
+        // The agent's own slot comes first, so that many calls of one agent do not block
+        // those of others.
         let own = self.of(agent).acquire_owned().await.map_err(closed)?;
         let all = self.all.clone().acquire_owned().await.map_err(closed)?;
         Ok(Slot { _own: own, _all: all })
     }
 
-    /// The slots of an agent: one fewer than there are.
+    /// Returns the slots of an agent: one fewer than the total.
     fn of(&self, agent: TaskId) -> Arc<Semaphore> {
         let mut agents = self.agents.lock();
         if let Some(own) = agents.get(&agent).and_then(Weak::upgrade) {

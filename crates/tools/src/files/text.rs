@@ -1,42 +1,42 @@
-//! What bytes of a file are: text, a picture, or something else.
+//! The type of a file by its bytes: text, a picture, or another one.
 
 use std::borrow::Cow;
 
-/// How much of a file tells whether it is text.
+/// The number of bytes that show whether a file is text.
 pub(super) const HEAD: usize = 8 << 10;
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content<'a> {
     /// Text.
     Text(Text<'a>),
-    /// Something else, and what it seems to be.
+    /// Other content, with its probable type.
     Binary(&'static str),
 }
 
-/// Text as it is read.
+/// Decoded text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Text<'a> {
     pub(super) text: Cow<'a, str>,
     pub(super) encoding: Encoding,
 }
 
-/// How text is written in bytes.
+/// The encoding of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
-    /// As usual.
+    /// UTF-8.
     Utf8,
-    /// As usual, but for some bytes.
+    /// UTF-8 with invalid bytes.
     Broken,
-    /// In units of two bytes.
+    /// UTF-16.
     Utf16,
 }
 
-/// What begins text that says how it is written.
+/// The byte order mark of UTF-8.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
 
 impl<'a> Content<'a> {
-    /// What these bytes hold, which are all or only the first.
+    /// Determines the content of a file from all or its first bytes.
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         if let Some(text) = wide(bytes) {
             return Self::Text(Text { text: text.into(), encoding: Encoding::Utf16 });
@@ -54,10 +54,10 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Text in units of two bytes that says so.
+/// Decodes UTF-16 with a byte order mark.
 fn wide(bytes: &[u8]) -> Option<String> {
     let order: fn([u8; 2]) -> u16 = match bytes {
-        // Four bytes a unit would begin alike.
+        // UTF-32 begins with the same bytes.
         [0xff, 0xfe, 0, 0, ..] => return None,
         [0xff, 0xfe, ..] => u16::from_le_bytes,
         [0xfe, 0xff, ..] => u16::from_be_bytes,
@@ -68,7 +68,7 @@ fn wide(bytes: &[u8]) -> Option<String> {
     Some(text.collect())
 }
 
-/// How files of some kinds begin.
+/// The first bytes of some file types.
 const KINDS: &[(&[u8], &str)] = &[
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -89,8 +89,8 @@ const KINDS: &[(&[u8], &str)] = &[
     (b"!<arch>\n", "a library of objects (ar)"),
 ];
 
-/// What bytes that are no text seem to be: a media type for pictures that models
-/// can see, words for the rest.
+/// Returns the probable type of other bytes: a media type for pictures that models can
+/// see, words for the rest.
 pub(super) fn kind(bytes: &[u8]) -> &'static str {
     if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
         return "image/webp";
@@ -99,7 +99,7 @@ pub(super) fn kind(bytes: &[u8]) -> &'static str {
     known.map_or("of no kind that is known", |(_, kind)| kind)
 }
 
-/// Whether bytes without a zero are no text all the same.
+/// Whether bytes without a zero are still binary.
 fn is_packed(bytes: &[u8]) -> bool {
     let head = &bytes[..bytes.len().min(HEAD)];
     kind(head) != "of no kind that is known"
@@ -107,7 +107,7 @@ fn is_packed(bytes: &[u8]) -> bool {
             || head.starts_with(b"%PDF-"))
 }
 
-/// How many of something, in words.
+/// Formats a number with its noun.
 pub(super) fn count(number: u64, one: &str) -> String {
     match number {
         1 => format!("1 {one}"),

@@ -1,4 +1,4 @@
-//! `write`: a file as a whole.
+//! `write`: replaces a whole file.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ struct Arguments {
     content: String,
 }
 
-/// What the tool is called.
+/// The name of the tool.
 const NAME: &str = WRITE.name;
 
 pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
@@ -34,11 +34,11 @@ pub(super) fn tool(shared: Arc<Shared>) -> impl Tool {
         move |cx, asked| call(shared.clone(), cx, asked),
     )
     .wishing(|cx, asked: &Arguments| wish(cx, NAME, &asked.path))
-    // What holds the content already is left alone, and after a crash nothing is
-    // replaced before it was read again.
+    // A file that has this content already stays. After a crash a file is replaced only
+    // once the agent has read it again.
 }
 
-/// What a call wants that changes the file of this path.
+/// Returns the access of a call that changes the file at a path.
 pub(super) fn wish(cx: &ToolContext, tool: &str, path: &str) -> Access {
     let wish = Access::new(tool, Action::Change);
     let place = cx.folder().map(|folder| FilePath::of(folder, path));

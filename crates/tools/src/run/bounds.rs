@@ -1,21 +1,22 @@
-//! What a command has written, as text of a bounded length.
+//! The output of a command, as text of a bounded length.
 
 use std::io;
 
 use offshoot_backends::{LogPiece, OutputLog, safe_text};
 
-/// How many bytes of the beginning are shown of an output that is too long.
+/// The bytes shown of the beginning of a long output.
 const FIRST: u64 = 3_000;
 
-/// How many bytes of its end.
+/// The bytes shown of its end.
 const LAST: u64 = 7_000;
 
-/// How many bytes are shown at the most when some part is asked for.
+/// The largest part that one call returns, in bytes.
 pub(super) const PART: usize = 8_000;
 
-/// The beginning and the end of an output of so many bytes: both streams, in the
-/// order in which they came, as far as two pipes tell it. What is left out is said,
-/// and where it can be read.
+/// Returns the beginning and the end of an output of `total` bytes.
+///
+/// Both streams are in the order of their arrival. A note tells how many bytes are left
+/// out and how to read them.
 pub(super) async fn ends(log: &OutputLog, total: u64, handle: &str) -> io::Result<String> {
     if total <= FIRST + LAST {
         let (bytes, _) = read(log, 0, total).await?;
@@ -35,7 +36,7 @@ pub(super) async fn ends(log: &OutputLog, total: u64, handle: &str) -> io::Resul
     ))
 }
 
-/// A part of an output, and where it stands.
+/// Returns a part of an output, and its position.
 pub(super) async fn part(log: &OutputLog, from: Option<u64>, total: u64) -> io::Result<String> {
     let from = from.unwrap_or_else(|| total.saturating_sub(PART as u64));
     if from >= total {
@@ -62,7 +63,7 @@ pub(super) async fn part(log: &OutputLog, from: Option<u64>, total: u64) -> io::
     Ok(format!("{gap}{}\n{more}", text(bytes)))
 }
 
-/// Up to so many bytes, and how many before them are not kept.
+/// Reads up to `most` bytes, and the number of dropped bytes before them.
 async fn read(log: &OutputLog, from: u64, most: u64) -> io::Result<(Vec<u8>, u64)> {
     let (mut bytes, mut gap, mut next) = (Vec::new(), 0, from);
     while (bytes.len() as u64) < most {
@@ -79,13 +80,13 @@ async fn read(log: &OutputLog, from: u64, most: u64) -> io::Result<(Vec<u8>, u64
     Ok((bytes, gap))
 }
 
-/// The bytes without the rest of a character that begins before them.
+/// Drops the rest of a character that begins before these bytes.
 fn whole_start(bytes: &[u8]) -> &[u8] {
     let rest = bytes.iter().take(3).take_while(|byte| **byte & 0xc0 == 0x80).count();
     &bytes[rest..]
 }
 
-/// The bytes without the beginning of a character that goes on behind them.
+/// Drops the beginning of a character that continues after these bytes.
 fn whole_end(bytes: &[u8]) -> &[u8] {
     let begins = bytes.iter().rev().take(3).position(|byte| *byte >= 0xc0);
     let Some(behind) = begins else { return bytes };
@@ -96,7 +97,7 @@ fn whole_end(bytes: &[u8]) -> &[u8] {
     }
 }
 
-/// Bytes as text in which nothing is hidden.
+/// Returns bytes as text with visible control characters.
 fn text(bytes: &[u8]) -> String {
     safe_text(bytes, usize::MAX).replace("␍\n", "\n")
 }
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_shown() {
+    fn control_characters_are_shown() {
         assert_eq!(text(b"a\r\nb\x1b[1m\r\x00"), "a\nb␛[1m␍␀");
     }
 }

@@ -9,8 +9,8 @@ use offshoot_sandbox::{holds_password, is_credential};
 /// Variables as pairs of name and value.
 pub(super) type Variables = Vec<(OsString, OsString)>;
 
-/// What is set for every command: nobody is there to look at colours, to turn
-/// pages or to answer.
+/// Variables that are set for every command: no user sees its colours, turns pages
+/// or answers it.
 const SET: [(&str, &str); 14] = [
     ("PAGER", "cat"),
     ("GIT_PAGER", "cat"),
@@ -21,7 +21,7 @@ const SET: [(&str, &str); 14] = [
     ("TERM", "dumb"),
     ("NO_COLOR", "1"),
     ("PIP_NO_INPUT", "1"),
-    // Git does not tidy up a repository of which it may write to parts alone.
+    // Git must not clean up a repository of which it can write only parts.
     ("GIT_CONFIG_COUNT", "2"),
     ("GIT_CONFIG_KEY_0", "gc.auto"),
     ("GIT_CONFIG_VALUE_0", "0"),
@@ -29,9 +29,10 @@ const SET: [(&str, &str); 14] = [
     ("GIT_CONFIG_VALUE_1", "false"),
 ];
 
-/// What no command is given. Some of these would make a shell read a line as
-/// something else, some would lead git to another repository, and some ask for
-/// what is set otherwise.
+/// Variables that no command gets.
+///
+/// Some change how a shell reads a line, some lead git to another repository, and some
+/// contradict [`SET`].
 const DROPPED: &str = "
     BASH_ENV ENV SHELLOPTS BASHOPTS CDPATH IFS PS4 PROMPT_COMMAND GLOBIGNORE OLDPWD
     GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE GIT_OBJECT_DIRECTORY GIT_ALTERNATE_OBJECT_DIRECTORIES
@@ -44,7 +45,7 @@ const DROPPED: &str = "
 pub(super) struct Environment<'a> {
     /// Variables of the host.
     pub(super) given: Variables,
-    /// Variables that a person passes by name.
+    /// Variables that the user passes by name.
     pub(super) passed: Variables,
     /// The directory for temporary files.
     pub(super) scratch: &'a Path,
@@ -52,7 +53,7 @@ pub(super) struct Environment<'a> {
     pub(super) folder: &'a Path,
 }
 
-/// What of the given variables a command of an agent gets, and what is set for it.
+/// Returns the variables that a command of an agent gets.
 pub(super) fn cleaned(environment: Environment<'_>) -> Variables {
     let Environment { given, passed, scratch, folder } = environment;
     let is_kept = |name: &OsStr, value: &OsStr| is_passable(name) && !is_withheld(name, value);
@@ -81,10 +82,12 @@ pub(super) fn cleaned(environment: Environment<'_>) -> Variables {
     kept
 }
 
-/// Whether a variable of this name can reach a command at all: it is not one by
-/// which Offshoot is told things, nor one that changes what a command line means.
+/// Whether a variable of this name can reach a command at all.
+///
+/// A variable that configures Offshoot, or that changes the meaning of a command line,
+/// cannot.
 pub fn is_passable(name: impl AsRef<OsStr>) -> bool {
-    // Neither of these is anything but text.
+    // All names below are UTF-8.
     let Some(name) = name.as_ref().to_str() else { return true };
     let begins = ["OFFSHOOT_", "BASH_FUNC_", "GIT_CONFIG_KEY_", "GIT_CONFIG_VALUE_"];
     let begins = begins.iter().any(|begin| name.starts_with(begin));
@@ -92,15 +95,17 @@ pub fn is_passable(name: impl AsRef<OsStr>) -> bool {
     !begins && !dropped
 }
 
-/// Whether a variable is withheld from commands of agents unless a person passes it:
-/// its name or its value shows a credential, or it belongs to a model provider.
+/// Whether a variable is withheld from commands of agents unless the user passes it.
+///
+/// Its name or value shows a credential, or it belongs to a model provider.
 pub fn is_withheld(name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> bool {
     let name = name.as_ref();
     is_credential(name) || holds_password(value) || Keys::names().any(|key| name == key)
 }
 
-/// A search path without what means another folder wherever one is: a program
-/// must not be found where the agent has put one of that name.
+/// Returns the absolute parts of a search path.
+///
+/// A relative part could lead to a program that the agent has written.
 fn absolute(path: &OsStr) -> OsString {
     let places = std::env::split_paths(path).filter(|place| place.is_absolute());
     std::env::join_paths(places).unwrap_or_default()
@@ -111,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_and_what_bends_a_line_are_not_given() {
+    fn keys_and_variables_that_change_a_line_are_dropped() {
         let names = "OPENAI_API_KEY ANTHROPIC_API_KEY GOOGLE_API_KEY OPENAI_BASE_URL OTHER_API_KEY \
              ANTHROPIC_AUTH_TOKEN OFFSHOOT_DATA OFFSHOOT_TASK BASH_ENV BASH_FUNC_rm%% GIT_DIR \
              CDPATH PWD TERM GH_TOKEN aws_secret_access_key DATABASE_URL PGPASSWORD NPM_TOKEN \

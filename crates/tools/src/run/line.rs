@@ -1,26 +1,24 @@
-//! Reading a command line: which commands it runs, as far as that is certain.
+//! Command lines: which commands a line runs, as far as that is certain.
 //!
-//! Rules about commands hold only if a command cannot be spelled so that they
-//! miss it. A shell can do anything with a line, so only lines of which a shell
-//! makes nothing but what stands there count as clear: simple commands of plain
-//! and quoted words, one after another. Whatever else there is in a line, be it
-//! a variable, a substitution, a compound command, or a program that runs what it
-//! is told to, makes all of it unclear.
+//! A rule about commands is reliable only if no spelling of a command escapes it. A line
+//! is *clear* if a shell adds nothing to its text: simple commands of plain and quoted
+//! words, one after another. A variable, a substitution, a compound command, or a program
+//! that runs its arguments makes the whole line *unclear*.
 //!
-//! Two things in a clear line are not commands as they stand:
-//! - A redirection into a file is told as a command `>` with the file: what may
-//!   be said about a program says nothing about what is written.
-//!   A program that writes into a file which an argument names implies one (`writing`).
-//! - A pattern of file names stands for the names that fit it. It begins with a
-//!   folder, so that what comes of it can be neither an option nor a sub-command.
+//! A clear line has two parts that are not commands by themselves:
+//! - A redirection into a file is reported as a command `>` with the file, because a rule
+//!   about a program does not cover the file that is written. A program that writes into
+//!   the file of an argument implies such a redirection (`writing`).
+//! - A pattern of file names expands to the names that match. It must begin with a
+//!   directory, so that no match is an option or a subcommand.
 //!
-//! A command of a clear line may still run others: the line is *launching* unless all
-//! its programs are known to run no other one (`self_contained`).
+//! A command of a clear line may still run others. The line is *launching* unless all its
+//! programs are known to run no other one (`self_contained`).
 
-mod known;
-mod lasting;
+mod grant_scope;
 mod lexer;
 mod plain;
+mod programs;
 mod self_contained;
 mod writing;
 
@@ -31,15 +29,15 @@ use offshoot_core::permissions::LineAnalysis;
 
 use lexer::{Lexer, Token};
 
-pub use lasting::{Lasting, lasting};
+pub use grant_scope::{GrantScope, grant_scope};
 
-/// How long a line may be to be read.
+/// The longest line that is read, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// The command that stands for a redirection into a file.
+/// The name under which a redirection into a file is reported.
 pub(super) const WRITES: &str = ">";
 
-/// What is known of a command line that a POSIX shell is given.
+/// Reads a command line as a POSIX shell does.
 ///
 /// ```
 /// use offshoot_core::permissions::LineAnalysis;
@@ -62,9 +60,10 @@ pub fn read(line: &str) -> LineAnalysis {
     }
 }
 
-/// The same for whoever forbids commands: of a line that is not clear, too, the
-/// commands are told that it certainly runs, as far as they can be read. Who
-/// forbids `sudo` means `sudo "$x"`, whatever that is for.
+/// Reads a command line for rules that deny.
+///
+/// An unclear line also yields the commands that it certainly runs, as far as they can
+/// be read. A rule that denies `sudo` also denies `sudo "$x"`.
 pub(super) fn wished(line: &str) -> LineAnalysis {
     let mut parts = Parts::default();
     let is_clear = parts.parse(line).is_some();
@@ -77,11 +76,11 @@ pub(super) fn wished(line: &str) -> LineAnalysis {
     }
 }
 
-/// The redirections that a line comes to by arguments of its programs, as far as it can be
-/// read: see `writing`.
+/// Returns the redirections that arguments of programs imply (see `writing`), as far as
+/// the line can be read.
 pub(super) fn implied(line: &str) -> Vec<Vec<String>> {
     let mut parts = Parts::default();
-    // What was read before it became unclear counts.
+    // The commands before the unclear part are valid.
     parts.parse(line);
     parts.commands.iter().flat_map(|command| writing::implied(command)).collect()
 }
@@ -91,18 +90,18 @@ pub(super) fn implied(line: &str) -> Vec<Vec<String>> {
 struct Parts {
     /// Its commands, each as its words.
     commands: Vec<Vec<String>>,
-    /// Those of them that may run other programs.
+    /// The commands that may run other programs.
     launchers: Vec<Vec<String>>,
-    /// Files that redirections read from.
+    /// The files that redirections read from.
     reads: Vec<String>,
-    /// Words that are patterns of file names.
+    /// The words that are patterns of file names.
     patterns: Vec<String>,
 }
 
-/// What stands between two commands.
+/// The position of the parser between two commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Between {
-    /// Nothing, at the beginning or after something that may end a line.
+    /// At the beginning, or after a token that may end a line.
     Free,
     /// A command has been read.
     Command,
@@ -111,8 +110,9 @@ enum Between {
 }
 
 impl Parts {
-    /// Takes a line apart. Nothing comes of it if it is not certain which commands it
-    /// has; then those are known that were read before, the last as far as it was.
+    /// Parses a line. Returns `None` if its commands are uncertain.
+    ///
+    /// The parts then hold the commands before that point, the last one possibly in part.
     fn parse(&mut self, line: &str) -> Option<()> {
         if line.len() > LONGEST {
             return None;
@@ -142,7 +142,7 @@ impl Parts {
                     between = Between::Command;
                     continue;
                 }
-                // What is passed on to another stream changes nothing.
+                // A redirection to another stream writes no file.
                 Token::Passes => {
                     between = Between::Command;
                     continue;
@@ -155,7 +155,7 @@ impl Parts {
             let patterns = words.iter().filter(|word| word.pattern.is_some());
             self.patterns.extend(patterns.map(|word| word.text.clone()));
             let command = plain::command(std::mem::take(&mut words))?;
-            let is_plain = known::is_plain(&command);
+            let is_plain = programs::is_plain(&command);
             if !self_contained::is_self_contained(&command) {
                 self.launchers.push(command.clone());
             }
@@ -171,7 +171,7 @@ impl Parts {
     }
 }
 
-/// Whether a word is one of those in a text.
+/// Whether a text has a word.
 fn among(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|one| one == word)
 }

@@ -1,4 +1,4 @@
-//! `command_output`: reads on in what a command has written.
+//! `command_output`: reads the output of a command.
 
 use offshoot_agent::built_in_tools::COMMAND_OUTPUT;
 use offshoot_agent::{Function, Output, Tool, ToolContext, ToolError};

@@ -9,8 +9,8 @@ use offshoot_runtime::TaskRef;
 
 use super::bounds;
 
-/// How many characters of a failure are shown.
-const SAID: usize = 2_000;
+/// The number of characters that are shown of a failure.
+const SHOWN: usize = 2_000;
 
 /// Texts of programs that wait for input.
 const WANTS: [&str; 12] = [
@@ -28,21 +28,22 @@ const WANTS: [&str; 12] = [
     "[Y/n]",
 ];
 
-/// What is said then.
+/// The hint for a command that waits for input.
 const NO_INPUT: &str = "[Commands get no input: one that asks for something finds the end of its \
      input at once. Give it what it needs by options or files.]";
 
-/// What programs say that may not do something.
+/// Texts of programs that lack a permission.
 const DENIED: [&str; 5] =
     ["Permission denied", "Operation not permitted", "EACCES", "Read-only file system", "EROFS"];
 
-/// What is said then of a command that is confined.
+/// The hint for a sandboxed command that lacks a permission.
 const CONFINED: &str = "[Commands are confined: they can write only in the folder you work in and in \
      $TMPDIR, and do not see some folders. Another spelling does not help. Do without it, or say \
-     what has to be done by somebody else.]";
+     what the user or another agent has to do.]";
 
-/// The end of a command, with what it has written. It is told once.
-/// `withheld` names the variables of the host that it did not get.
+/// Returns the result of a command that has ended, with its output.
+///
+/// `withheld` names the variables of the host that the command did not get.
 pub(super) async fn ended(commands: &Commands, task: &Task, withheld: &[String]) -> Output {
     let wrote = shown(commands, task).await;
     let (verdict, failed) = verdict(task);
@@ -63,7 +64,7 @@ pub(super) async fn ended(commands: &Commands, task: &Task, withheld: &[String])
     output.command(CommandOutcome { task: task.id(), summary: verdict + &hints, output: wrote })
 }
 
-/// A command that goes on, and what it has written so far.
+/// Returns the result of a call whose command is still running, with the output so far.
 pub(super) async fn goes_on(commands: &Commands, task: &Task, why: &str) -> Output {
     let (handle, wrote) = (task.handle(), shown(commands, task).await);
     let so_far = match wrote.as_str() {
@@ -83,7 +84,7 @@ pub(super) async fn goes_on(commands: &Commands, task: &Task, why: &str) -> Outp
     })
 }
 
-/// A command that was begun in the background.
+/// Returns the result of a call that starts a command in the background.
 pub(super) fn begun(command: &TaskRef) -> Output {
     let handle = command.handle();
     let said = format!(
@@ -100,8 +101,9 @@ pub(super) fn begun(command: &TaskRef) -> Output {
     })
 }
 
-/// How much a command has written. Its record tells that now and then; what is in
-/// its log meanwhile counts, too.
+/// Returns the number of bytes that a command has written.
+///
+/// Its record is updated now and then, so the log may hold more.
 pub(super) async fn written(log: &OutputLog, task: &Task) -> io::Result<u64> {
     let reported = report(task).map_or(0, |report| report.output.bytes);
     Ok(reported.max(log.tail(0).await?))
@@ -111,15 +113,14 @@ fn report(task: &Task) -> Option<Report> {
     task.progress.as_ref().and_then(|progress| progress.value.decode().ok())
 }
 
-/// What of its output is shown. That it cannot be read does not keep its end
-/// from being told.
+/// Returns the part of its output that is shown, or a note if it cannot be read.
 async fn shown(commands: &Commands, task: &Task) -> String {
     let log = commands.log(task.id());
     let shown = async { bounds::ends(&log, written(&log, task).await?, task.handle()).await };
     shown.await.unwrap_or_else(|error| format!("[What it wrote cannot be read: {error}.]"))
 }
 
-/// How a command ended, and whether that is a failure.
+/// Returns how a command ended, and whether that is a failure.
 fn verdict(task: &Task) -> (String, bool) {
     let report = report(task).unwrap_or_default();
     let after = match report.duration_ms {
@@ -136,18 +137,18 @@ fn verdict(task: &Task) -> (String, bool) {
         Some(Outcome::Failed(failure)) => match failure.kind {
             FailureKind::Exit(code) => (format!("FAILED: exit code {code}{after}."), true),
             FailureKind::Signal(_) => {
-                (format!("FAILED: it {}{after}.", text::cut(&failure.message, SAID)), true)
+                (format!("FAILED: it {}{after}.", text::cut(&failure.message, SHOWN)), true)
             }
-            _ => (format!("FAILED: {}.", text::cut(&failure.to_string(), SAID)), true),
+            _ => (format!("FAILED: {}.", text::cut(&failure.to_string(), SHOWN)), true),
         },
         Some(Outcome::Cancelled { cancel, .. }) => {
-            let reason = text::cut(&cancel.reason, SAID);
+            let reason = text::cut(&cancel.reason, SHOWN);
             (format!("CANCELLED{after}: it was stopped by {}: {reason}.", cancel.by), true)
         }
         Some(Outcome::Lost { reason }) => (
             format!(
                 "LOST: whether it took effect is unknown, and it was not run again. {}.",
-                text::cut(reason, SAID)
+                text::cut(reason, SHOWN)
             ),
             true,
         ),
@@ -156,13 +157,13 @@ fn verdict(task: &Task) -> (String, bool) {
     (said + &left, failed)
 }
 
-/// Whether a command ended by itself.
+/// Whether a command ended with an exit code other than 0.
 fn exited(task: &Task) -> bool {
     let Some(Outcome::Failed(failure)) = task.ended() else { return false };
     matches!(failure.kind, FailureKind::Exit(_))
 }
 
-/// What may help with a failure.
+/// Returns hints that may help with a failure.
 fn hints(task: &Task, shown: &str) -> impl Iterator<Item = &'static str> {
     let says = |words: &[&str]| words.iter().any(|word| shown.contains(word));
     let wants_input = shown.is_empty() || says(&WANTS);
@@ -170,8 +171,7 @@ fn hints(task: &Task, shown: &str) -> impl Iterator<Item = &'static str> {
     [wants_input.then_some(NO_INPUT), is_denied.then_some(CONFINED)].into_iter().flatten()
 }
 
-/// What is said of a variable that the command or its output names, and that it
-/// did not get.
+/// Returns a hint about a withheld variable that the command or its output names.
 fn withheld_hint(task: &Task, shown: &str, withheld: &[String]) -> Option<String> {
     let command = task.spec.input.decode::<Command>().map(|command| command.shown().args);
     let line = command.unwrap_or_default().join(" ");

@@ -1,4 +1,4 @@
-//! The tool itself.
+//! The tool `run_command`.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,14 +20,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::environment::{Environment, Variables, cleaned, is_withheld};
-use super::line::Lasting;
+use super::line::GrantScope;
 use super::workspace::{Scratch, Workspace};
 use super::{NAME, line, output, report};
 
-/// How long a call waits unless told.
+/// The default wait of a call, in seconds.
 const USUAL: u64 = 120;
 
-/// How long a call waits at the most.
+/// The longest wait of a call, in seconds.
 const LONGEST: u64 = 3_600;
 
 #[derive(Deserialize, JsonSchema)]
@@ -48,10 +48,10 @@ struct Arguments {
     name: Option<String>,
 }
 
-/// Gives the variables of whoever began a session.
+/// Returns the variables of the client that began a session.
 type Given = dyn Fn(SessionId) -> Variables + Send + Sync;
 
-/// Gives the resource limits of a command that starts now, or why there are none.
+/// Returns the resource limits of a command that starts now, or the reason for having none.
 type Limits = dyn Fn() -> Result<ResourceLimits, String> + Send + Sync;
 
 /// Makes the tools `run_command` and `command_output`. Cheap to clone.
@@ -97,8 +97,9 @@ impl fmt::Debug for Runs {
 }
 
 impl Runs {
-    /// Runs commands here, in the environment of this process. Until it is said
-    /// that they are confined, somebody is asked of each.
+    /// Runs commands in the environment of this process.
+    ///
+    /// Each command needs an approval until [`Runs::confining`] is called.
     pub fn new(commands: Commands) -> Self {
         Self(Arc::new(Inner {
             commands,
@@ -113,8 +114,9 @@ impl Runs {
         }))
     }
 
-    /// Confines commands as far as this system can. The commands must have what
-    /// confines them: see
+    /// Sandboxes commands as far as this system can.
+    ///
+    /// The commands need the helper that confines them: see
     /// [`CommandsBuilder::helper`](offshoot_backends::CommandsBuilder::helper).
     #[must_use]
     pub fn confining(self, support: Support) -> Self {
@@ -122,36 +124,38 @@ impl Runs {
         self.change(|inner| inner.confines = confines)
     }
 
-    /// Hides these from confined commands, by their real paths.
+    /// Hides paths from sandboxed commands. They are real paths.
     #[must_use]
     pub fn hiding<P: Into<PathBuf>>(self, paths: impl IntoIterator<Item = P>) -> Self {
         self.change(|inner| inner.hidden.extend(paths.into_iter().map(Into::into)))
     }
 
-    /// Hides files that variables name, each by its variable and its real path. One is not
-    /// hidden where agents can write, nor in a session to which its variable is
-    /// [passed](Self::passing).
+    /// Hides files that variables name, each by its variable and its real path.
+    ///
+    /// A file stays visible where agents can write, and in a session to which its
+    /// variable is [passed](Self::passing).
     #[must_use]
     pub fn hiding_named(self, named: impl IntoIterator<Item = (OsString, PathBuf)>) -> Self {
         self.change(|inner| inner.named.extend(named))
     }
 
-    /// Lets confined commands write below these folders, too, by their real paths:
-    /// those where a person's programs keep what they share. They must be there.
+    /// Lets sandboxed commands also write below these directories, such as the shared
+    /// caches of the user's programs. They are real paths and must exist.
     #[must_use]
     pub fn writing<P: Into<PathBuf>>(self, folders: impl IntoIterator<Item = P>) -> Self {
         self.change(|inner| inner.writable.extend(folders.into_iter().map(Into::into)))
     }
 
-    /// Has agents keep what is temporary in folders of their own below this one,
-    /// given by its real path. It may be hidden, and is made when it is needed.
+    /// Sets the directory below which each agent has its own temporary directory.
+    ///
+    /// The path is a real path and may be hidden. The directory is created on first use.
     #[must_use]
     pub fn scratch(self, folder: impl Into<PathBuf>) -> Self {
         self.change(|inner| inner.scratch = Scratch::at(folder.into()))
     }
 
-    /// Takes the variables of commands from here: those of whoever began the
-    /// session. What no command is given is left out of them.
+    /// Sets the source of the variables of commands: those of the client that began the
+    /// session. Withheld variables are left out.
     #[must_use]
     pub fn surroundings(
         self,
@@ -160,8 +164,8 @@ impl Runs {
         self.change(|inner| inner.given = Arc::new(given))
     }
 
-    /// Passes these variables to the commands of a session, although they may hold
-    /// credentials: those that a person names.
+    /// Passes the variables that the user names to the commands of a session, even
+    /// credentials.
     #[must_use]
     pub fn passing(
         self,
@@ -170,8 +174,10 @@ impl Runs {
         self.change(|inner| inner.passed = Arc::new(passed))
     }
 
-    /// Takes the resource limits of confined commands from here, for each command
-    /// anew. An error is told to the agent, and nothing is run.
+    /// Sets the source of the resource limits of sandboxed commands.
+    ///
+    /// It is called for each command. If it fails, the agent gets the error and no
+    /// command runs.
     #[must_use]
     pub fn limits(
         self,
@@ -180,8 +186,9 @@ impl Runs {
         self.change(|inner| inner.limits = Arc::new(limits))
     }
 
-    /// Removes what is temporary of the agents that `keep` does not want kept:
-    /// those that have ended. How many had something.
+    /// Removes the temporary directories of agents for which `keep` returns false.
+    ///
+    /// Returns the number of removed directories.
     pub async fn sweep<F, Keep>(&self, keep: F) -> io::Result<usize>
     where
         F: FnMut(TaskId) -> Keep,
@@ -190,7 +197,7 @@ impl Runs {
         self.0.scratch.sweep(keep).await
     }
 
-    /// The tool that runs commands.
+    /// Returns the tool that runs commands.
     pub fn run_command(&self) -> impl Tool + use<> {
         let (runs, wishes) = (self.0.clone(), self.0.clone());
         Function::built_in(
@@ -205,7 +212,7 @@ impl Runs {
         .wishing(move |cx, asked| wishes.wish(cx, asked))
     }
 
-    /// The tool that reads what commands have written.
+    /// Returns the tool that reads the output of commands.
     pub fn command_output(&self) -> impl Tool + use<> {
         output::tool(self.0.commands.clone())
     }
@@ -218,7 +225,7 @@ impl Runs {
 }
 
 impl Inner {
-    /// What a command of this agent may do; nothing if it cannot be confined.
+    /// Returns the confinement of a command of this agent, or `None` without a sandbox.
     fn confinement(&self, cx: &ToolContext) -> Option<Confinement> {
         if self.confines == Confines::No {
             return None;
@@ -236,7 +243,7 @@ impl Inner {
         Confinement::new(writable, hidden).ok()
     }
 
-    /// The names of the variables that commands of this session do not get.
+    /// Returns the names of the variables that commands of a session do not get.
     fn withheld(&self, session: SessionId) -> Vec<String> {
         let passed = (self.passed)(session);
         let given = (self.given)(session).into_iter();
@@ -249,16 +256,16 @@ impl Inner {
     fn wish(&self, cx: &ToolContext, asked: &Arguments) -> Access {
         let mut wish = Access::new(NAME, Action::Run(line::wished(&asked.command)));
         wish = wish.implying(line::implied(&asked.command));
-        wish = match (line::lasting(&asked.command), cx.folder()) {
-            (Lasting::Leads(why), _) => {
+        wish = match (line::grant_scope(&asked.command), cx.folder()) {
+            (GrantScope::Leads(why), _) => {
                 wish.noting(&format!("{why}, so no standing grant covers it"))
             }
-            (Lasting::Within { rule, paths }, Some(directory)) => {
+            (GrantScope::Within { rule, paths }, Some(directory)) => {
                 let (start, directory) = (asked.folder.as_deref(), directory.to_owned());
                 let paths = paths.into_iter().map(|path| from(start, path)).collect();
                 wish.lasting(rule).naming(NamedPaths { directory, paths })
             }
-            (Lasting::Never, _) | (Lasting::Within { .. }, None) => wish,
+            (GrantScope::Never, _) | (GrantScope::Within { .. }, None) => wish,
         };
         if self.confines == Confines::No {
             wish = wish.guarded("commands are not confined on this system");
@@ -279,7 +286,7 @@ impl Inner {
             }
             (false, span) => Some(Duration::from_secs(span.unwrap_or(USUAL).clamp(1, LONGEST))),
         };
-        // In a box, so that a wait that follows does not keep room for it.
+        // The box keeps the future of the wait that follows small.
         let command = Box::pin(self.begin(&cx, asked)).await?;
         match wait {
             None => Ok(report::begun(&command)),
@@ -287,7 +294,7 @@ impl Inner {
         }
     }
 
-    /// Begins the command, or finds it if this call has begun it before a crash.
+    /// Starts the command, or finds the one that this call started before a crash.
     async fn begin(&self, cx: &ToolContext, asked: Arguments) -> Result<TaskRef, ToolError> {
         if asked.command.trim().is_empty() {
             return Err(ToolError::new("Nothing was run: the command is empty. Say what to run."));
@@ -313,7 +320,7 @@ impl Inner {
         let session = cx.task().lineage().session;
         let (given, passed) = ((self.given)(session), (self.passed)(session));
         let named: Vec<_> = passed.iter().map(|(name, _)| name.clone()).collect();
-        // Nobody feeds it, so it reads the end at once.
+        // The input has no writer, so the command reads its end at once.
         let (_, nothing) = Input::new();
         let (scratch, folder) = (&ground.scratch, &ground.folder);
         let variables = cleaned(Environment { given, passed, scratch, folder });
@@ -325,7 +332,7 @@ impl Inner {
             spawn = spawn.name(name);
         }
         match spawn.await {
-            // What it would be now differs from what it was. It was begun then.
+            // The command differs from the one that this call started before a crash.
             Err(Error::KeyReused { task, .. }) => {
                 while_open(cx.task().task(&task.to_string()).await).await
             }
@@ -333,8 +340,10 @@ impl Inner {
         }
     }
 
-    /// Waits for the end, unless it takes too long or somebody has something to
-    /// say meanwhile: then the command goes on.
+    /// Waits for the end of the command.
+    ///
+    /// The wait ends early after the time limit, or when a message arrives for the agent.
+    /// The command then continues in the background.
     async fn wait(
         &self,
         cx: &ToolContext,
@@ -352,7 +361,7 @@ impl Inner {
                 (while_open(command.record().await).await?, why.to_owned())
             }
         };
-        // It may have ended at that very moment.
+        // The command may have ended since.
         Ok(match record.ended() {
             Some(_) => {
                 let withheld = self.withheld(cx.task().lineage().session);
@@ -363,8 +372,7 @@ impl Inner {
     }
 }
 
-/// A path that a command names which starts in this directory, as seen from the working
-/// directory.
+/// Returns a path of a command relative to the working directory, not to where it starts.
 fn from(start: Option<&str>, path: String) -> String {
     match start {
         Some(start) if !path.starts_with('/') => format!("{start}/{path}"),
@@ -372,9 +380,10 @@ fn from(start: Option<&str>, path: String) -> String {
     }
 }
 
-/// What was asked of a runtime, unless that has closed: then this call is about to
-/// be dropped, and made again by the next one. Whatever it returned might be kept
-/// for what it came to.
+/// Returns the result of a request to the runtime, and never returns once that is closed.
+///
+/// A closed runtime is about to drop this call, and the next one repeats it. A result
+/// returned here might be stored as the result of the call.
 async fn while_open<T>(asked: Result<T, Error>) -> Result<T, ToolError> {
     match asked {
         Err(Error::Closed) => std::future::pending().await,

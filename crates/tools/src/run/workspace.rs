@@ -1,4 +1,4 @@
-//! Where a command runs, and what it may write to.
+//! The directories of a command: where it runs and keeps temporary files.
 
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -8,29 +8,29 @@ use offshoot_agent::ToolError;
 use offshoot_core::TaskId;
 use offshoot_sandbox::remove_tree;
 
-/// Where the commands of agents keep what is temporary: a folder for each agent.
+/// The directory with the temporary directories of agents.
 #[derive(Clone, Debug)]
 pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// In this folder, by its real path, which is this user's and nobody else's.
+    /// Uses a directory, given by its real path, that only this user can access.
     pub(super) fn at(folder: PathBuf) -> Self {
         Self(folder)
     }
 
-    /// Where the system has such folders, apart from those of the daemon.
+    /// Uses a directory of this user below the temporary directory of the system.
     pub(super) fn usual() -> Self {
         let temporary = std::env::temp_dir();
         let temporary = std::fs::canonicalize(&temporary).unwrap_or(temporary);
         Self(temporary.join(format!("offshoot-scratch-{}", rustix::process::getuid().as_raw())))
     }
 
-    /// Where those of an agent do.
+    /// Returns the temporary directory of an agent.
     pub(super) fn of(&self, agent: TaskId) -> PathBuf {
         self.0.join(agent.to_string())
     }
 
-    /// Makes the folder of an agent.
+    /// Creates the temporary directory of an agent.
     fn make(&self, agent: TaskId) -> io::Result<PathBuf> {
         let own = self.of(agent);
         for folder in [&self.0, &own] {
@@ -38,7 +38,7 @@ impl Scratch {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
                 _ => {}
             }
-            // Where anybody may make files, this may be somebody else's.
+            // In a directory that all users write to, another user may own this entry.
             let found = std::fs::symlink_metadata(folder)?;
             let ours = found.is_dir() && found.uid() == rustix::process::getuid().as_raw();
             if !ours || found.mode() & 0o022 != 0 {
@@ -49,8 +49,10 @@ impl Scratch {
         Ok(own)
     }
 
-    /// Removes the folders of those agents of which `keep` is false; how many. One that
-    /// cannot be removed keeps no other one from it, and is an error in the end.
+    /// Removes the directories of agents for which `keep` returns false.
+    ///
+    /// Returns their number. A directory that cannot be removed does not stop the sweep;
+    /// its error is returned in the end.
     pub(super) async fn sweep<F, Keep>(&self, mut keep: F) -> io::Result<usize>
     where
         F: FnMut(TaskId) -> Keep,
@@ -95,14 +97,13 @@ impl Workspace {
         scratch: &Scratch,
         agent: TaskId,
     ) -> Result<Self, ToolError> {
-        // What is written to is a folder and not a name, which may lead elsewhere
-        // by the time.
+        // The sandbox allows a directory, and a path over a link may lead to another one later.
         let real = std::fs::canonicalize(root);
         let real = real.map_err(|error| not_there(&root.display().to_string(), &error))?;
         if real != root {
             return Err(ToolError::new(format!(
-                "Nothing was run: the folder you work in, {}, is reached over a link. Whoever \
-                 started you has to name it by its real path, {}.",
+                "Nothing was run: the folder you work in, {}, is reached over a link. The \
+                 user or agent that started you has to name it by its real path, {}.",
                 root.display(),
                 real.display()
             )));
@@ -120,7 +121,7 @@ impl Workspace {
     }
 }
 
-/// The folder of this name below another, not over links.
+/// Returns the directory at a path below another one, over no link.
 fn inside(root: &Path, within: &str) -> Result<PathBuf, ToolError> {
     let path = Path::new(within);
     let path = path.strip_prefix(root).unwrap_or(path);
@@ -189,7 +190,7 @@ mod tests {
         let scratch = Scratch::at(place.path().join("scratch"));
         let agents = [1, 2].map(|n| TaskId::mint(offshoot_core::Stamp::from_micros(1), n));
         for agent in agents {
-            // As deep as one command makes it, and deeper than one path can name.
+            // Deeper than the longest path that the system accepts.
             nest(&scratch.make(agent).unwrap(), 2_000);
         }
         // 64 bytes a level.
@@ -201,7 +202,7 @@ mod tests {
         remove_tree(place.path().join("scratch").as_path()).unwrap();
     }
 
-    /// Makes folders inside one another.
+    /// Creates nested directories.
     fn nest(top: &Path, levels: usize) {
         use rustix::fs::{Mode, OFlags, mkdirat, openat};
 
@@ -213,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_not_used_for_temporary_files() {
+    fn a_directory_of_another_user_gets_no_temporary_files() {
         let place = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let agent = TaskId::mint(offshoot_core::Stamp::from_micros(1), 7);

@@ -1,5 +1,6 @@
-//! What calls of the tools for files cost at once. This is a program by itself, because it
-//! counts what the whole of it has in use.
+//! The memory of concurrent calls of the file tools.
+//!
+//! This is a program by itself, because it measures the memory of the whole process.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,28 +11,28 @@ mod support;
 use peak_alloc::PeakAlloc;
 use serde_json::{Value, json};
 
-use self::support::{Agent, Told, World};
+use self::support::{Agent, CallOutcome, World};
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
 const MIB: usize = 1024 * 1024;
 
-/// How many bytes one call may take at once: the old text, the new one, and some.
+/// The memory limit of one call, in bytes: the old text, the new one, and some more.
 const MOST: usize = 32 * MIB;
 
-/// How many calls one answer makes.
+/// The number of calls of one answer.
 const CALLS: usize = 60;
 
-/// How many bytes are in use at once while calls are made, beyond those before.
-async fn peak(agent: &Agent, tool: &str, calls: Vec<Value>) -> (usize, Vec<Told>) {
+/// Returns the peak of additional memory during calls, in bytes.
+async fn peak(agent: &Agent, tool: &str, calls: Vec<Value>) -> (usize, Vec<CallOutcome>) {
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();
     let told = agent.call_at_once(tool, calls).await;
     (ALLOCATED.peak_usage().saturating_sub(before), told)
 }
 
-/// The measurements are one after the other: each counts the whole program.
+/// The measurements run one after the other: each measures the whole process.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_of_tools_for_files_cost_a_bounded_amount_of_memory() {
     an_edit_that_would_make_too_large_a_file().await;

@@ -1,8 +1,8 @@
-//! A disk that is full, and one that can only be read.
+//! A full disk and a read-only disk.
 //!
-//! A small disk is mounted over the agent's folder. That needs a mount namespace,
-//! so each test runs itself once more inside of one; where the system permits
-//! none it says so and is skipped.
+//! A small disk is mounted over the working directory. That needs a mount namespace, so
+//! each test runs itself again inside one. Where the system permits none, the test is
+//! skipped with a message.
 
 use std::process::Command;
 
@@ -10,10 +10,10 @@ use serde_json::json;
 
 use crate::support::World;
 
-/// Set inside of the namespace.
+/// The variable that is set inside the namespace.
 const INSIDE: &str = "ON_A_SMALL_DISK";
 
-/// Runs the test of this name where disks can be mounted. True inside of it.
+/// Runs the test of this name in a mount namespace. Returns true inside it.
 fn is_where_disks_can_be_mounted(name: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
@@ -43,7 +43,7 @@ fn is_where_disks_can_be_mounted(name: &str) -> bool {
     false
 }
 
-/// Mounts something, or says why that cannot be.
+/// Mounts a file system, or prints why it cannot.
 fn mount(arguments: &[&str], world: &World) -> bool {
     let mounted = Command::new("mount").args(arguments).arg(world.folder()).output().unwrap();
     if !mounted.status.success() {
@@ -80,8 +80,8 @@ async fn a_full_disk_leaves_the_old_file_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_disk_that_can_only_be_read_is_told() {
-    if !is_where_disks_can_be_mounted("a_disk_that_can_only_be_read_is_told") {
+async fn a_read_only_disk_is_reported() {
+    if !is_where_disks_can_be_mounted("a_read_only_disk_is_reported") {
         return;
     }
     let world = World::new();

@@ -1,4 +1,4 @@
-//! `edit`: only what was read, and only where it is clear.
+//! `edit`: changes only read files, and only at a clear position.
 
 use serde_json::json;
 
@@ -16,14 +16,14 @@ async fn an_edit_changes_one_place_and_shows_it() {
     assert!(told.contains("-    one();\n+    two();"), "{told}");
     let now = std::fs::read_to_string(world.inside("a.rs")).unwrap();
     assert_eq!(now, "\u{feff}fn a() {\r\n    two();\r\n}\r\nfn b() {}");
-    // What it has changed itself it need not read again.
+    // An agent need not read its own change again.
     agent.call("edit", edit).await.refused("stands nowhere");
     let more = json!({ "path": "a.rs", "old": "two", "new": "three" });
     agent.call("edit", more).await.done();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_edit_that_matches_nothing_or_twice_is_refused_and_says_where() {
+async fn an_edit_that_matches_never_or_twice_is_refused() {
     let world = World::new();
     let text = "let x = 1;\n  let yes = 2;\nlet x = 1;\n";
     world.file("a", text);
@@ -55,12 +55,12 @@ async fn a_file_that_was_swapped_between_read_and_edit_is_left_alone() {
     for round in 0..50 {
         world.file("a", format!("one {round:02}\n"));
         agent.call("read", json!({ "path": "a" })).await.done();
-        // As long as before, as old as before, and now and then of the same number.
+        // The same length, the same time, and now and then the same inode.
         std::fs::remove_file(world.inside("a")).unwrap();
         world.file("a", format!("one {:02}\n", round + 1));
         agent.call("edit", edit.clone()).await.refused("has changed since you read it");
     }
-    // One that turned into a link is none.
+    // A link in place of the file is refused.
     std::fs::remove_file(world.inside("a")).unwrap();
     world.link("a", world.outside("secret"));
     agent.call("edit", edit).await.refused("is a link");
@@ -68,7 +68,7 @@ async fn a_file_that_was_swapped_between_read_and_edit_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_one_agent_has_read_another_has_not() {
+async fn a_file_is_read_by_each_agent_separately() {
     let world = World::new();
     world.file("a", "one\n");
     let files = offshoot_tools::Files::new();

@@ -1,5 +1,6 @@
-//! `fetch`, and where it must not go. One address of this machine stands for the
-//! public network, the others for what is private.
+//! `fetch`, and the addresses that it refuses.
+//!
+//! One address of this machine represents the public network, the others private ones.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,7 +14,7 @@ use serde_json::json;
 use crate::server::{Answer, PRIVATE, PUBLIC, Server, is_public};
 use crate::support::{Agent, World};
 
-/// Names that mean what a test says: each time somebody asks, the next.
+/// Addresses that a test sets for a name: each lookup returns the next.
 #[derive(Debug, Default)]
 struct Book {
     asked: Arc<AtomicUsize>,
@@ -35,7 +36,7 @@ impl Names for Book {
     }
 }
 
-/// An agent that can fetch.
+/// An agent with `fetch`.
 async fn agent(world: &World, fetch: Fetch) -> Agent {
     let tool = fetch.tool();
     world.agent_with(|agents| agents.tool(tool)).await
@@ -68,7 +69,7 @@ async fn a_page_is_read_as_text() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_private_is_not_asked_for_by_name_address_or_redirect() {
+async fn private_addresses_are_refused_by_name_address_and_redirect() {
     let world = World::new();
     let private = Server::at(PRIVATE, |_| Answer::page("text/plain", "the secret")).await;
     let port = private.address.port();
@@ -107,7 +108,7 @@ async fn what_is_private_is_not_asked_for_by_name_address_or_redirect() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_name_that_means_something_else_the_second_time_leads_nowhere_else() {
+async fn a_name_that_changes_its_address_leads_to_the_checked_one() {
     let world = World::new();
     // Both listen on the same port.
     let public = Server::at(PUBLIC, |path| match path {
@@ -122,7 +123,7 @@ async fn a_name_that_means_something_else_the_second_time_leads_nowhere_else() {
     let agent = agent(&world, Fetch::new().names(book).public(is_public)).await;
     let url = format!("http://rebinds.test:{port}/page");
     assert!(agent.call("fetch", json!({ "url": url })).await.done().ends_with("public"));
-    // It was looked up once, so what was checked is what was connected to.
+    // The name is looked up once, so the connection uses the checked address.
     assert_eq!(asked.swap(0, Ordering::SeqCst), 1);
     let url = format!("http://rebinds.test:{port}/again");
     agent.call("fetch", json!({ "url": url })).await.refused("not asked for");
@@ -135,7 +136,7 @@ async fn a_name_that_means_something_else_the_second_time_leads_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_endless_body_is_cut_and_endless_redirects_are_given_up() {
+async fn an_endless_body_is_cut_and_endless_redirects_fail() {
     let world = World::new();
     let server = Server::at(PUBLIC, |path| match path {
         "/around" => Answer::redirect("/around"),
@@ -155,7 +156,7 @@ async fn an_endless_body_is_cut_and_endless_redirects_are_given_up() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_says_no_more_is_given_up() {
+async fn a_silent_server_reaches_the_time_limit() {
     let world = World::new();
     let server = Server::at(PUBLIC, |path| match path {
         "/head" => Answer::Silent(Vec::new()),

@@ -1,11 +1,11 @@
-//! `list`: bounded, sorted, and to be gone on with.
+//! `list`: bounded, sorted and in pages.
 
 use serde_json::json;
 
 use crate::support::World;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_list_shows_kinds_and_sizes_and_leaves_out_what_is_ignored() {
+async fn a_list_shows_kinds_and_sizes_without_ignored_files() {
     let world = World::new();
     world.file("src/main.rs", "fn main() {}\n");
     world.file("target/debug/x", "x");

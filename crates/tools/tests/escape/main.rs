@@ -1,5 +1,6 @@
-//! Ways out of the folder that an agent works in, and other bad input, through
-//! the agent that a model drives. Each must fail to get out.
+//! Ways out of the working directory, and other bad input, from the model of an agent.
+//!
+//! Each must fail to get out.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 

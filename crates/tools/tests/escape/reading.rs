@@ -1,4 +1,4 @@
-//! `read` and what it must not show.
+//! `read`, and the content that it must not show.
 
 use std::os::unix::ffi::OsStringExt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,14 +53,14 @@ async fn a_link_that_stays_is_followed_and_one_that_leaves_is_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_that_is_swapped_in_at_any_moment_leads_not_out() {
+async fn a_link_that_appears_at_any_moment_does_not_lead_out() {
     let world = World::new();
     world.file("real/secret", "inside\n");
     world.link("other", world.outside(""));
     let agent = world.agent().await;
     let over = AtomicBool::new(false);
     let swapper = || {
-        // What is exchanged is now the folder, now the link out of it.
+        // The directory and a link out of it take turns.
         while !over.load(Ordering::Relaxed) {
             rustix::fs::renameat_with(
                 rustix::fs::CWD,
@@ -110,7 +110,7 @@ async fn a_root_that_was_replaced_by_a_link_is_not_opened() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_hidden_is_not_shown_although_the_folder_holds_it() {
+async fn hidden_paths_inside_the_directory_are_not_shown() {
     let world = World::new();
     world.file("keys/id", SECRET);
     world.file("a.txt", "inside\n");
@@ -151,14 +151,14 @@ async fn devices_pipes_sockets_and_folders_are_no_files() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn views_of_the_system_are_no_files_and_links_of_the_kernel_are_not_followed() {
+async fn files_of_the_kernel_are_refused_and_its_links_not_followed() {
     let world = World::new();
     world.link("self", "/proc/self");
     let agent = world.agent().await;
     for path in ["/proc/self/environ", "self/environ", "self/root/etc/passwd", "self/fd/0"] {
         agent.call("read", json!({ "path": path })).await.refused("out");
     }
-    // Also for an agent whose folder holds all of them.
+    // Also for an agent whose working directory contains all of them.
     let everywhere = crate::support::Agent::start("/".as_ref(), |agents| Files::new().give(agents));
     let everywhere = everywhere.await;
     for path in ["proc/self/environ", "/proc/1/status", "sys/kernel/notes"] {
@@ -170,7 +170,7 @@ async fn views_of_the_system_are_no_files_and_links_of_the_kernel_are_not_follow
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn odd_names_are_shown_so_that_they_can_be_given_back() {
+async fn odd_names_are_shown_in_a_form_that_can_be_passed_back() {
     let world = World::new();
     let names: [&[u8]; 4] = [b"a\nb", b"x\xff\xfe", b"back\\x41slash", b"\x1b[31mred"];
     for name in names {
@@ -190,7 +190,7 @@ async fn odd_names_are_shown_so_that_they_can_be_given_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_enormous_file_is_read_only_as_far_as_it_is_shown() {
+async fn an_enormous_file_is_read_up_to_its_last_shown_line() {
     let world = World::new();
     world.file("huge", "first\nsecond\n");
     let huge = std::fs::File::options().write(true).open(world.inside("huge")).unwrap();
@@ -213,7 +213,7 @@ async fn an_enormous_file_is_read_only_as_far_as_it_is_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_text_is_described_and_pictures_are_shown() {
+async fn binary_files_are_described_and_pictures_are_shown() {
     let world = World::new();
     world.file("program", b"\x7fELF\0\0\0rest");
     world.file("picture.png", b"\x89PNG\r\n\x1a\n\0\0\0rest");
@@ -238,14 +238,14 @@ async fn what_is_no_text_is_described_and_pictures_are_shown() {
 }
 
 #[tokio::test]
-async fn a_file_is_told_alike_whether_a_thread_reads_it_or_it_is_read_at_once() {
+async fn a_read_on_either_thread_returns_the_same_text() {
     let world = World::new();
     world.file("a.txt", "one\ntwo\n");
-    // It is not known yet where they work: a thread reads it first.
+    // The file system is still unknown, so a blocking thread reads first.
     let agent = world.agent_with(|agents| Files::new().give(agents)).await;
     let first = agent.call("read", json!({"path": "a.txt"})).await.done();
     assert_eq!(agent.call("read", json!({"path": "a.txt"})).await.done(), first);
-    // What was read either way can be changed.
+    // A file can be changed after either kind of read.
     let edit = json!({"path": "a.txt", "old": "two", "new": "three"});
     agent.call("edit", edit).await.done();
     let read = agent.call("read", json!({"path": "a.txt", "offset": 2})).await.done();

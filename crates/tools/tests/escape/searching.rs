@@ -1,11 +1,11 @@
-//! `search`: what it finds, what it leaves out, and where it does not go.
+//! `search`: its results, its exclusions and its limits.
 
 use serde_json::json;
 
 use crate::support::{SECRET, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_search_finds_lines_and_leaves_out_what_is_no_part_of_the_project() {
+async fn a_search_finds_lines_and_skips_ignored_files() {
     let world = World::new();
     world.file("src/a.rs", "one\nneedle here\nthree\n");
     world.file("src/b.txt", "needle\n");
@@ -56,7 +56,7 @@ async fn a_search_follows_no_link_and_waits_for_no_pipe() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn folders_that_turn_into_links_while_they_are_searched_lead_not_out() {
+async fn directories_that_turn_into_links_during_a_search_do_not_lead_out() {
     let world = World::new();
     for number in 0..50 {
         world.file(&format!("d{number}/sub/a.txt"), "the secret inside\n");
@@ -89,7 +89,7 @@ async fn folders_that_turn_into_links_while_they_are_searched_lead_not_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_search_returns_is_bounded_and_says_how_much_more_there_is() {
+async fn results_of_a_search_are_bounded_and_count_the_rest() {
     let world = World::new();
     for number in 0..300 {
         world.file(&format!("f{number:03}"), "needle\n".repeat(10));
@@ -107,13 +107,13 @@ async fn what_a_search_returns_is_bounded_and_says_how_much_more_there_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn folders_too_deep_to_be_named_are_told_and_not_searched() {
+async fn directories_with_too_long_paths_are_reported_and_not_searched() {
     use rustix::fs::{Mode, OFlags, mkdirat, openat};
 
     let world = World::new();
     let agent = world.agent().await;
     let mut folder: std::os::fd::OwnedFd = std::fs::File::open(world.folder()).unwrap().into();
-    // Two bytes a level: the last that is searched is half as deep.
+    // Each level has two bytes, so the last searched one is half as deep.
     for _ in 0..4_096 {
         mkdirat(&folder, "d", Mode::RWXU).unwrap();
         folder = openat(&folder, "d", OFlags::DIRECTORY, Mode::empty()).unwrap();

@@ -1,4 +1,4 @@
-//! A server that answers as it is told to, on an address of this machine.
+//! A scripted server on an address of this machine.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// A server. It counts who asks.
+/// A server that counts its requests.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
     asked: Arc<AtomicUsize>,
 }
 
-/// How it answers.
+/// The answer of a server.
 #[derive(Clone)]
 pub(crate) enum Answer {
-    /// With these bytes.
+    /// These bytes.
     Bytes(Vec<u8>),
-    /// With these, and this again and again without end.
+    /// These bytes, and then others again and again without end.
     Endless(Vec<u8>, Vec<u8>),
-    /// With these, and then with nothing.
+    /// These bytes, and then silence.
     Silent(Vec<u8>),
 }
 
@@ -41,7 +41,7 @@ impl Answer {
 }
 
 impl Server {
-    /// One at this address of the machine, which answers each path so.
+    /// Starts a server at an address of this machine.
     pub(crate) async fn at(
         ip: Ipv4Addr,
         answer: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -63,7 +63,7 @@ impl Server {
                     }
                     let request = String::from_utf8_lossy(&request).into_owned();
                     let path = request.split(' ').nth(1).unwrap_or_default();
-                    // Whoever has heard enough goes away.
+                    // A client that has read enough closes the connection.
                     let _ = match answer(path) {
                         Answer::Bytes(bytes) => stream.write_all(&bytes).await,
                         Answer::Endless(head, more) => {
@@ -93,10 +93,10 @@ impl Server {
     }
 }
 
-/// The address that stands for a public one.
+/// The address that represents a public one.
 pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
 
-/// One that stands for a private one.
+/// An address that represents a private one.
 pub(crate) const PRIVATE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 pub(crate) fn is_public(address: IpAddr) -> bool {

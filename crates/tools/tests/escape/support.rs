@@ -1,4 +1,4 @@
-//! An agent whose model calls what a test says, one call after the other.
+//! An agent whose model makes the calls of a test, one after the other.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, mpsc};
 
-/// A folder for an agent, and one beside it with what it must not reach.
+/// A working directory for an agent, and a directory beside it that it must not reach.
 pub(crate) struct World {
     home: TempDir,
 }
@@ -35,88 +35,90 @@ impl World {
         self.home.path().canonicalize().unwrap().join(path)
     }
 
-    /// The agent's folder.
+    /// Returns the working directory of the agent.
     pub(crate) fn folder(&self) -> PathBuf {
         self.at("in")
     }
 
-    /// A path in the agent's folder.
+    /// Returns a path in the working directory.
     pub(crate) fn inside(&self, path: &str) -> PathBuf {
         self.folder().join(path)
     }
 
-    /// A path beside the agent's folder.
+    /// Returns a path beside the working directory.
     pub(crate) fn outside(&self, path: &str) -> PathBuf {
         self.at("out").join(path)
     }
 
-    /// A file in the agent's folder, with all folders above it.
+    /// Writes a file in the working directory, with its parents.
     pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.inside(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
 
-    /// A link in the agent's folder.
+    /// Creates a link in the working directory.
     pub(crate) fn link(&self, path: &str, to: impl AsRef<Path>) {
         std::os::unix::fs::symlink(to, self.inside(path)).unwrap();
     }
 
-    /// What is outside of the agent's folder is as it was.
+    /// Checks that the directory outside is unchanged.
     pub(crate) fn assert_untouched(&self) {
         assert_eq!(std::fs::read_to_string(self.outside("secret")).unwrap(), SECRET);
         assert_eq!(std::fs::read_dir(self.at("out")).unwrap().count(), 1);
     }
 
-    /// An agent with all tools for files.
+    /// Starts an agent with all file tools.
     pub(crate) async fn agent(&self) -> Agent {
         self.agent_of(Files::new()).await
     }
 
-    /// An agent with these tools for files, which know already on which file system
-    /// they work: what is read at once leads out as little as what a thread reads.
+    /// Starts an agent with these file tools.
+    ///
+    /// The tools already know the file system, so tests also cover reads on the calling
+    /// thread.
     pub(crate) async fn agent_of(&self, files: Files) -> Agent {
         let agent = self.agent_with(|agents| files.give(agents)).await;
         agent.call("list", json!({})).await.done();
         agent
     }
 
-    /// An agent with these tools.
+    /// Starts an agent with these tools.
     pub(crate) async fn agent_with(&self, give: impl FnOnce(Agents) -> Agents) -> Agent {
         Agent::start(&self.folder(), give).await
     }
 }
 
-/// What stands in the file outside.
+/// The content of the file outside.
 pub(crate) const SECRET: &str = "the secret outside\n";
 
 /// The calls of one answer: tools and arguments.
 type Calls = Vec<(String, Value)>;
 
-/// An agent that calls what it is told to.
+/// An agent that makes the calls of a test.
 pub(crate) struct Agent {
     calls: mpsc::UnboundedSender<Calls>,
-    results: Mutex<mpsc::UnboundedReceiver<Told>>,
+    results: Mutex<mpsc::UnboundedReceiver<CallOutcome>>,
     _runtime: Runtime,
 }
 
-/// What a call returned.
+/// The outcome of a call.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct CallOutcome {
     pub(crate) text: String,
     pub(crate) failed: bool,
     pub(crate) images: Vec<Image>,
 }
 
-impl Told {
-    /// It did what was asked.
+impl CallOutcome {
+    /// Checks that the call succeeded, and returns its text.
     #[track_caller]
     pub(crate) fn done(self) -> String {
         assert!(!self.failed, "{}", self.text);
         self.text
     }
 
-    /// It did not, for a reason that holds these words, and tells no secret.
+    /// Checks that the call failed for a reason with these words, and shows no secret.
     #[track_caller]
     pub(crate) fn refused(self, why: &str) -> String {
         assert!(self.failed, "{}", self.text);
@@ -145,14 +147,14 @@ impl Agent {
     }
 
     /// Calls a tool.
-    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Told {
+    pub(crate) async fn call(&self, tool: &str, arguments: Value) -> CallOutcome {
         self.calls.send(vec![(tool.to_owned(), arguments)]).unwrap();
         self.results.lock().await.recv().await.unwrap()
     }
 
-    /// Makes many calls of a tool in one answer. The test of costs does.
+    /// Makes many calls of a tool in one answer. The test of costs uses it.
     #[allow(dead_code)]
-    pub(crate) async fn call_at_once(&self, tool: &str, calls: Vec<Value>) -> Vec<Told> {
+    pub(crate) async fn call_at_once(&self, tool: &str, calls: Vec<Value>) -> Vec<CallOutcome> {
         let count = calls.len();
         let calls = calls.into_iter().map(|arguments| (tool.to_owned(), arguments));
         self.calls.send(calls.collect()).unwrap();
@@ -165,11 +167,11 @@ impl Agent {
     }
 }
 
-/// A model that calls what a test says.
+/// A model that makes the calls of a test.
 #[derive(Debug)]
 struct Puppet {
     name: ModelName,
-    told: mpsc::UnboundedSender<Told>,
+    told: mpsc::UnboundedSender<CallOutcome>,
     to_make: std::sync::Arc<Mutex<mpsc::UnboundedReceiver<Calls>>>,
 }
 
@@ -187,8 +189,8 @@ impl Model for Puppet {
         for part in parts {
             if let Part::ToolResult(result) = part {
                 let (text, images) = (result.text.clone(), result.images.clone());
-                // A test that is over listens no more.
-                let _ = self.told.send(Told { text, failed: result.failed, images });
+                // A test that has ended reads no results.
+                let _ = self.told.send(CallOutcome { text, failed: result.failed, images });
             }
         }
         let to_make = self.to_make.clone();

@@ -1,4 +1,4 @@
-//! `write`, and what it must not change.
+//! `write`, and the files that it must not change.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::support::{SECRET, World};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_new_file_is_made_with_its_folders_and_an_old_one_is_replaced_once_it_was_read() {
+async fn a_write_creates_directories_and_replaces_only_read_files() {
     let world = World::new();
     let agent = world.agent().await;
     let write = async |content: &str| {
@@ -29,9 +29,9 @@ async fn a_new_file_is_made_with_its_folders_and_an_old_one_is_replaced_once_it_
     );
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o750);
     assert!(write("one\n2\n").await.done().contains("holds exactly this already"));
-    std::fs::write(&path, "by somebody else\n").unwrap();
+    std::fs::write(&path, "by another user\n").unwrap();
     write("mine\n").await.refused("has changed since you read it");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), "by somebody else\n");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "by another user\n");
     world.file("other", "text\n");
     let other = json!({ "path": "other", "content": "mine\n" });
     agent.call("write", other.clone()).await.refused("you have not read it");
@@ -41,7 +41,7 @@ async fn a_new_file_is_made_with_its_folders_and_an_old_one_is_replaced_once_it_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_git_obeys_under_another_name_is_not_written() {
+async fn files_that_git_runs_under_another_name_are_not_written() {
     let world = World::new();
     let config = "[core]\n\thooksPath = tools/hooks\n";
     for (file, text) in [
@@ -128,7 +128,7 @@ async fn a_hard_link_to_a_file_outside_is_cut_and_not_written_through() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_folder_that_turns_into_a_link_at_any_moment_leads_no_write_out() {
+async fn a_directory_that_turns_into_a_link_leads_no_write_out() {
     let world = World::new();
     std::fs::create_dir(world.inside("d")).unwrap();
     world.link("other", world.outside(""));
@@ -161,7 +161,7 @@ async fn a_folder_that_turns_into_a_link_at_any_moment_leads_no_write_out() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_hidden_is_neither_written_nor_made() {
+async fn hidden_paths_are_neither_written_nor_created() {
     let world = World::new();
     world.file("keys/id", SECRET);
     world.link("way", "keys");
@@ -177,7 +177,7 @@ async fn what_is_hidden_is_neither_written_nor_made() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_link_to_a_guarded_place_is_no_way_around_being_asked() {
+async fn a_link_to_a_guarded_path_does_not_avoid_the_approval() {
     let world = World::new();
     world.file(".git/hooks/x", "");
     world.link("innocent", ".git");
@@ -189,7 +189,7 @@ async fn a_link_to_a_guarded_place_is_no_way_around_being_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_no_text_and_what_is_only_read_is_left_as_it_is() {
+async fn binary_and_read_only_files_stay_unchanged() {
     let world = World::new();
     world.file("binary", b"\0\x01");
     world.file("fixed", "text\n");
@@ -221,7 +221,7 @@ async fn names_of_any_bytes_can_be_written() {
     agent.call("write", long).await.refused("too long");
 }
 
-/// A tool that tells what a call of another one would want.
+/// A tool that returns the access that another tool would need.
 #[derive(Debug)]
 struct Wishing<T>(T);
 
@@ -246,7 +246,7 @@ impl<T: Tool> Tool for Wishing<T> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_a_write_to_a_guarded_place_somebody_is_asked() {
+async fn a_write_to_a_guarded_path_needs_an_approval() {
     let world = World::new();
     let files = Files::new();
     let give = |agents: Agents| {

@@ -1,4 +1,4 @@
-//! Commands in the background: begun at once, and told of once.
+//! Commands in the background: started at once, and reported once.
 
 use offshoot_models::Turn;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Test, World, answers, notices, results, whole};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_1_a_command_in_the_background_returns_its_handle_and_is_told_of_once() -> Test {
+async fn s11_1_a_background_command_returns_its_handle_and_reports_its_end_once() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => {
             let command = "read x < gate; echo made; exit 4";
@@ -41,7 +41,7 @@ async fn s11_1_a_command_in_the_background_returns_its_handle_and_is_told_of_onc
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_completed_is_told_of_in_words() -> Test {
+async fn the_notice_of_a_completed_command_is_in_words() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => {
             let asked = json!({"command": "echo one; echo two", "background": true, "name": "b"});

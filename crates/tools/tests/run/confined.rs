@@ -1,13 +1,13 @@
-//! What a command cannot do that is confined.
+//! The limits of a sandboxed command.
 
 use std::os::unix::net::UnixListener;
 
 use offshoot_models::ToolResult;
 use serde_json::json;
 
-use crate::support::{Confined, Place, World, calls};
+use crate::support::{Confined, TestDirs, World, calls};
 
-/// Whether commands can be confined here; says so if not.
+/// Whether commands can be sandboxed here. Prints a message if not.
 pub(crate) fn confines() -> bool {
     let support = offshoot_sandbox::probe();
     if !support.confines() {
@@ -16,19 +16,19 @@ pub(crate) fn confines() -> bool {
     support.confines()
 }
 
-/// What a confined command comes to.
-async fn run(place: &Place, command: &str) -> ToolResult {
+/// Runs a sandboxed command and returns its result.
+async fn run(place: &TestDirs, command: &str) -> ToolResult {
     let script = calls(json!({"command": command}));
     let world = World::open(place, Confined::Yes, script).await;
     world.result().await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s7_3_a_confined_command_writes_within_its_folder_and_nowhere_else() {
+async fn s7_3_a_sandboxed_command_writes_only_within_its_directory() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     std::fs::create_dir(place.at("beside")).unwrap();
     std::fs::write(place.at("beside/file"), "kept").unwrap();
     std::os::unix::fs::symlink(place.at("beside"), place.at("work/link")).unwrap();
@@ -37,7 +37,7 @@ async fn s7_3_a_confined_command_writes_within_its_folder_and_nowhere_else() {
     assert!(!inside.failed, "{inside:?}");
     let told = run(&place, "echo x > ../beside/file").await;
     assert!(told.failed && told.text.contains("Commands are confined"), "{told:?}");
-    // It may empty its own folder, and no more.
+    // It may empty its own directory, and no other.
     let parent = format!("rm -rf {}", place.at("").display());
     for command in [
         "echo x > ../beside/file",
@@ -58,11 +58,11 @@ async fn s7_3_a_confined_command_writes_within_its_folder_and_nowhere_else() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_confined_command_sees_nothing_of_the_data_folder_and_reaches_no_socket_in_it() {
+async fn a_sandboxed_command_neither_sees_nor_reaches_the_data_directory() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     std::fs::create_dir(place.at("hidden")).unwrap();
     std::fs::write(place.at("data/token"), "sesame").unwrap();
     std::fs::write(place.at("hidden/key"), "sesame").unwrap();
@@ -88,16 +88,16 @@ async fn a_confined_command_sees_nothing_of_the_data_folder_and_reaches_no_socke
         let result = run(&place, command).await;
         assert!(result.failed && !result.text.contains("sesame"), "{command}: {result:?}");
     }
-    // Whoever could connect could answer what is asked of a person.
-    assert!(listener.accept().is_err(), "nobody has connected");
+    // A command that connects could answer the questions asked of the user.
+    assert!(listener.accept().is_err(), "no connection was made");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_can_let_commands_write_elsewhere() {
+async fn the_user_can_let_commands_write_elsewhere() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     for name in ["cache", "other"] {
         std::fs::create_dir(place.at(name)).unwrap();
     }
@@ -114,7 +114,7 @@ async fn a_worktree_elsewhere_cannot_be_committed_to_and_says_so() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     let git = |folder: &str, args: &[&str]| {
         let mut git = std::process::Command::new("git");
         git.current_dir(place.at(folder)).args(["-c", "user.name=a", "-c", "user.email=a@b"]);
@@ -143,5 +143,5 @@ async fn a_worktree_elsewhere_cannot_be_committed_to_and_says_so() {
         assert!(result.failed, "{command}: {result:?}");
     }
     git("repository", &["fsck", "--strict"]);
-    git("work", &["commit", "-qam", "by whoever sent it off"]);
+    git("work", &["commit", "-qam", "by the parent"]);
 }

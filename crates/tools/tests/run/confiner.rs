@@ -1,4 +1,4 @@
-//! What the tests have commands confined by.
+//! The sandbox helper of the tests.
 
 fn main() {
     offshoot_sandbox::enter_if_asked();

@@ -3,7 +3,7 @@
 use offshoot_models::{Call, Turn};
 use serde_json::json;
 
-use crate::support::{Confined, Place, Test, World, answers, notices, results, until_written};
+use crate::support::{Confined, Test, TestDirs, World, answers, notices, results, until_written};
 
 fn script(call: &Call) -> Turn {
     match answers(call) {
@@ -17,7 +17,7 @@ fn script(call: &Call) -> Turn {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn s9_4_a_call_that_is_repeated_finds_its_command_and_runs_nothing_twice() -> Test {
-    let place = Place::new();
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
     until_written(&place.at("work/begun")).await;
@@ -38,13 +38,13 @@ async fn s9_4_a_call_that_is_repeated_finds_its_command_and_runs_nothing_twice()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
-    let place = Place::new();
+async fn s9_4_a_repeated_call_finds_its_command_despite_other_settings() -> Test {
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
     until_written(&place.at("work/begun")).await;
     drop(world);
-    // Now it would be confined, and so another command.
+    // A sandboxed command would be another one.
     let world = World::open(&place, Confined::Yes, script).await;
     let agent = world.runtime.task(&agent.to_string()).await?;
     assert_eq!(agent.wait().await?.decode::<String>()?, "over");
@@ -55,7 +55,7 @@ async fn s9_4_what_a_repeated_call_would_be_now_does_not_matter() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s9_3_what_a_command_came_to_before_a_crash_is_told_after_it() -> Test {
+async fn s9_3_a_result_from_before_a_crash_is_reported_after_it() -> Test {
     let script = |call: &Call| match answers(call) {
         0 => Turn::call([
             ("run_command", json!({"command": "echo quick | tee -a ran", "name": "quick"})),
@@ -63,7 +63,7 @@ async fn s9_3_what_a_command_came_to_before_a_crash_is_told_after_it() -> Test {
         ]),
         _ => Turn::say("over"),
     };
-    let place = Place::new();
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, script).await;
     let agent = world.agent().await.id();
     world.task("agent/quick").await.wait().await?;

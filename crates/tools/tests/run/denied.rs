@@ -1,14 +1,14 @@
-//! Commands that are not run, because they are denied or not approved.
+//! Commands that are denied or not approved.
 
 use offshoot_agent::{Decision, PendingApproval};
 use offshoot_core::permissions::{Approver, PermissionMode, Permissions, PolicyLayer, Verdict};
 use offshoot_models::{ToolResult, Turn};
 use serde_json::json;
 
-use crate::support::{Confined, Place, Test, World, answers, calls, results};
+use crate::support::{Confined, Test, TestDirs, World, answers, calls, results};
 
-/// What becomes of a command of an agent that may do this.
-async fn run(place: &Place, command: &str, authority: &Permissions) -> ToolResult {
+/// Runs a command under these permissions and returns its result.
+async fn run(place: &TestDirs, command: &str, authority: &Permissions) -> ToolResult {
     let script = calls(json!({"command": command}));
     let world = World::open(place, Confined::No, script).await;
     let request = world.agents.request(&world.brief().authority(authority.clone())).unwrap();
@@ -22,7 +22,7 @@ async fn s7_3_a_denied_prefix_is_not_run_however_it_is_spelled() {
     let mut layer = PolicyLayer::mode(PermissionMode::Auto);
     layer.rules = vec![deny("run_command(rm)"), deny("run_command(git push)")];
     let authority = Permissions::of(layer).with_approver(Approver::None);
-    let place = Place::new();
+    let place = TestDirs::new();
     std::fs::write(place.at("work/x"), "kept").unwrap();
     for command in [
         "rm x",
@@ -57,16 +57,16 @@ async fn s7_3_a_denied_prefix_is_not_run_however_it_is_spelled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_only_plans_runs_nothing() {
-    let place = Place::new();
+    let place = TestDirs::new();
     let plan = Permissions::of(PolicyLayer::mode(PermissionMode::Plan));
     let result = run(&place, "echo > made", &plan).await;
     assert!(result.failed && !place.at("work/made").exists(), "{result:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unconfined_command_is_run_only_with_an_approval() -> Test {
+async fn an_unsandboxed_command_runs_only_with_an_approval() -> Test {
     for (decision, runs) in [(Decision::Once, true), (Decision::Denied { reason: None }, false)] {
-        let place = Place::new();
+        let place = TestDirs::new();
         let world = World::open(&place, Confined::Never, |call| match answers(call) {
             0 => Turn::call([("run_command", json!({"command": "echo made >> made"}))]),
             _ => Turn::say("over"),

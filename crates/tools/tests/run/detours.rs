@@ -9,11 +9,11 @@ use offshoot_models::ToolResult;
 use offshoot_runtime::TaskRef;
 use serde_json::json;
 
-use crate::support::{Confined, Place, Test, World, calls, results, variables};
+use crate::support::{Confined, Test, TestDirs, World, calls, results, variables};
 
 /// A directory with a file, and programs that run their arguments.
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestDirs {
+    let place = TestDirs::new();
     std::fs::write(place.at("work/x"), "kept").unwrap();
     std::fs::create_dir(place.at("bin")).unwrap();
     for program in ["bin/carrier", "bin/cargo"] {
@@ -24,12 +24,12 @@ fn place() -> Place {
     place
 }
 
-/// An authority that does all but `rm`.
+/// A policy that allows every command except `rm`.
 fn layer() -> PolicyLayer {
     PolicyLayer::mode(PermissionMode::Auto).rule("run_command(rm)".parse().unwrap(), Verdict::Deny)
 }
 
-async fn open(place: &Place, command: &str) -> World {
+async fn open(place: &TestDirs, command: &str) -> World {
     let path = format!("{}:/usr/bin:/bin", place.at("bin").display());
     let script = calls(json!({"command": command}));
     World::with(place, Confined::No, script, |runs| {
@@ -38,8 +38,8 @@ async fn open(place: &Place, command: &str) -> World {
     .await
 }
 
-/// The result of a command where no person can be asked.
-async fn run(place: &Place, command: &str, layer: PolicyLayer) -> ToolResult {
+/// Runs a command without an approver and returns its result.
+async fn run(place: &TestDirs, command: &str, layer: PolicyLayer) -> ToolResult {
     let world = open(place, command).await;
     let authority = Permissions::of(layer).with_approver(Approver::None);
     let request = world.agents.request(&world.brief().authority(authority)).unwrap();
@@ -48,7 +48,7 @@ async fn run(place: &Place, command: &str, layer: PolicyLayer) -> ToolResult {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_denied_command_does_not_run_by_way_of_an_unknown_program() {
+async fn a_denied_command_does_not_run_through_an_unknown_program() {
     let place = place();
     let refused = run(&place, "carrier rm x", layer()).await;
     assert_eq!(place.read("work/x"), "kept");
@@ -58,7 +58,7 @@ async fn a_denied_command_does_not_run_by_way_of_an_unknown_program() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_allow_rule_that_names_the_program_spares_the_question() {
+async fn an_allow_rule_for_the_program_replaces_the_approval() {
     let place = place();
     let named = layer().rule("run_command(carrier echo)".parse().unwrap(), Verdict::Allow);
     let allowed = run(&place, "carrier echo made", named.clone()).await;
@@ -69,7 +69,7 @@ async fn an_allow_rule_that_names_the_program_spares_the_question() {
     assert_eq!(place.read("work/x"), "kept");
 }
 
-/// What an agent asks before its command runs, if it asks.
+/// Returns the approval request of a command, if there is one.
 async fn asked(agent: &TaskRef) -> Result<Option<PendingApproval>, Box<dyn std::error::Error>> {
     loop {
         if let Some(asked) = PendingApproval::of_task(agent).await?.pop() {
@@ -83,7 +83,7 @@ async fn asked(agent: &TaskRef) -> Result<Option<PendingApproval>, Box<dyn std::
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
+async fn the_approval_request_names_the_rule_in_doubt() -> Test {
     let place = place();
     let world = open(&place, "carrier cat x").await;
     let request = world.agents.request(&world.brief().authority(Permissions::of(layer())))?;
@@ -99,7 +99,7 @@ async fn a_person_is_asked_and_reads_which_rule_is_in_doubt() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_standing_grant_spares_the_question_about_a_program() -> Test {
+async fn a_grant_replaces_the_approval_of_a_program() -> Test {
     let place = place();
     let world = open(&place, "cargo test").await;
     let agents = world.agents.clone().grants(MemoryGrants::default());

@@ -1,25 +1,27 @@
-//! Commands in the words and shapes of other systems.
+//! Commands in the formats of other systems.
 
 use offshoot_dialects::Dialect;
 use offshoot_models::{Call, ToolResult, Turn};
 use serde_json::{Value, json};
 
-use crate::support::{Confined, Place, Test, World, notices, results, whole};
+use crate::support::{Confined, Test, TestDirs, World, notices, results, whole};
 
-/// One call: which tool, with what.
-type Said = (&'static str, Value);
+/// One call: a tool and its arguments.
+type ScriptedCall = (&'static str, Value);
 
-/// What the calls of an agent that speaks a dialect return, made one after another,
-/// each of what those before it have returned; and all that it was told.
+/// Makes calls of an agent with a dialect, one after the other.
+///
+/// Each call depends on the results before it. Returns all results, and the whole text
+/// that the model got.
 async fn spoken(
     dialect: Dialect,
-    next: impl Fn(&[ToolResult]) -> Vec<Said> + Send + 'static,
+    next: impl Fn(&[ToolResult]) -> Vec<ScriptedCall> + Send + 'static,
 ) -> (Vec<ToolResult>, String) {
     let script = move |call: &Call| match next(&results(call)) {
         said if said.is_empty() => Turn::say("over"),
         said => Turn::call(said),
     };
-    let world = World::open(&Place::new(), Confined::No, script).await;
+    let world = World::open(&TestDirs::new(), Confined::No, script).await;
     let gate = world.place.at("work/gate");
     assert!(std::process::Command::new("mkfifo").arg(gate).status().unwrap().success());
     let request = world.agents.request(&world.brief().dialect(dialect)).unwrap();
@@ -29,7 +31,7 @@ async fn spoken(
     (results(&last), whole(&last))
 }
 
-fn calls(said: Vec<Said>) -> impl Fn(&[ToolResult]) -> Vec<Said> + Send + 'static {
+fn calls(said: Vec<ScriptedCall>) -> impl Fn(&[ToolResult]) -> Vec<ScriptedCall> + Send + 'static {
     move |results| said.get(results.len()).cloned().into_iter().collect()
 }
 
@@ -43,12 +45,12 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// A command that ends when somebody opens the gate, and one that does.
+/// A command that ends once the gate opens, and one that opens it.
 const STANDS: &str = "echo here; read x < gate; exit 3";
 const OPENS: &str = "echo > gate";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_claude_code_gets_what_a_command_wrote_and_where_it_goes_on() -> Test {
+async fn s11_7_claude_code_gets_the_output_and_the_background_task() -> Test {
     let said = vec![
         ("Bash", json!({"command": "echo one >&2", "description": "says"})),
         ("Bash", json!({"command": "exit 7"})),
@@ -72,7 +74,7 @@ async fn s11_7_claude_code_gets_what_a_command_wrote_and_where_it_goes_on() -> T
         assert!(note.contains("HAS NOT ENDED") && !note.contains("wait_tasks"), "{note}");
         assert!(!note.contains("cancel_task"), "{note}");
     }
-    assert!(begun.get("timedOutAfterMs").is_none(), "nobody waited: {begun}");
+    assert!(begun.get("timedOutAfterMs").is_none(), "no wait was given up: {begun}");
     assert!(results[4].failed && results[4].text.contains("dangerouslyDisableSandbox"));
     for handle in ["command-3", "command-4"] {
         assert_eq!(notices(&told, handle), 1, "{told}");
@@ -101,7 +103,7 @@ async fn s11_7_claude_code_watches_a_command_until_its_time_is_over() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_koda_is_told_which_process_it_is_and_how_it_is_ended() -> Test {
+async fn s11_7_koda_gets_the_process_id_and_the_end() -> Test {
     let said = vec![
         ("Bash", json!({"command": "echo one"})),
         ("Bash", json!({"command": STANDS, "background": true})),
@@ -120,7 +122,7 @@ async fn s11_7_koda_is_told_which_process_it_is_and_how_it_is_ended() -> Test {
     Ok(())
 }
 
-/// What stands after the line that says how long it took.
+/// Returns the text after the line with the duration.
 fn after_the_time(result: &ToolResult) -> &str {
     let (time, rest) = result.text.split_once('\n').unwrap();
     assert!(time.starts_with("Wall time: ") && time.ends_with(" seconds"), "{time}");
@@ -128,7 +130,7 @@ fn after_the_time(result: &ToolResult) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_codex_polls_a_session_and_is_told_of_its_end_once() -> Test {
+async fn s11_7_codex_polls_a_session_and_gets_its_end_once() -> Test {
     for dialect in [Dialect::Codex, Dialect::CodexV2] {
         let poll = json!({"session_id": 2, "chars": "", "yield_time_ms": 1_000});
         let said = vec![
@@ -138,7 +140,7 @@ async fn s11_7_codex_polls_a_session_and_is_told_of_its_end_once() -> Test {
             ("write_stdin", json!({"session_id": 99})),
             ("exec_command", json!({"cmd": "ls", "sandbox_permissions": "require_escalated"})),
         ];
-        // In one answer, so that no notice comes between.
+        // Both calls are in one answer, so that no notice comes between.
         let last = vec![("exec_command", json!({"cmd": OPENS})), ("write_stdin", poll)];
         let first = calls(said);
         let next = move |results: &[ToolResult]| match results.len() {
@@ -167,7 +169,7 @@ async fn s11_7_codex_polls_a_session_and_is_told_of_its_end_once() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_7_everruns_sends_a_command_off_and_nothing_else() -> Test {
+async fn s11_7_everruns_starts_only_commands_in_the_background() -> Test {
     let make = |more: Value| {
         let mut said = json!({"tool": "run_command", "args": {"command": STANDS}, "title": "make"});
         said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());

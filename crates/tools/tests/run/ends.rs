@@ -1,15 +1,15 @@
-//! How commands end, and how that reads.
+//! The ends of commands, and their texts.
 
 use offshoot_agent::Brief;
 use offshoot_models::Turn;
 use serde_json::json;
 
 use crate::support::{
-    Confined, Place, Test, World, answers, calls, notices, results, run, runs, until_written,
+    Confined, Test, TestDirs, World, answers, calls, notices, results, run, runs, until_written,
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s2_6_an_exit_and_a_signal_are_told_as_what_they_are() {
+async fn s2_6_an_exit_and_a_signal_are_reported() {
     let good = run("echo fine").await;
     assert!(!good.failed, "{good:?}");
     assert!(
@@ -33,7 +33,7 @@ async fn s2_6_an_exit_and_a_signal_are_told_as_what_they_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_asks_for_input_finds_its_end_and_the_model_is_told() {
+async fn a_command_that_reads_input_gets_its_end_and_a_hint() {
     for command in ["read x", "python3 -c 'input(\"Name: \")'"] {
         let result = run(command).await;
         assert!(result.failed && result.text.contains("Commands get no input"), "{result:?}");
@@ -43,7 +43,7 @@ async fn a_command_that_asks_for_input_finds_its_end_and_the_model_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_1_the_end_of_a_command_that_was_waited_for_is_told_once() -> Test {
+async fn s11_1_the_end_of_a_foreground_command_is_reported_once() -> Test {
     let world = World::new(|call| match answers(call) {
         0 => Turn::call([
             ("run_command", json!({"command": "echo one", "name": "one"})),
@@ -76,7 +76,7 @@ async fn s6_1_a_cancel_ends_all_processes_of_a_command() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_command_that_somebody_stops_is_told_as_stopped() -> Test {
+async fn a_cancelled_command_is_reported_as_cancelled() -> Test {
     let world =
         World::calling(json!({"command": "echo $$ > pid; sleep 1000", "name": "long"})).await;
     let agent = world.agent().await;
@@ -90,7 +90,7 @@ async fn a_command_that_somebody_stops_is_told_as_stopped() -> Test {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_run_is_said_and_nothing_is_run() {
+async fn a_bad_call_is_refused_and_runs_no_command() {
     for (arguments, said) in [
         (json!({"command": "  "}), "the command is empty"),
         (json!({"command": "touch x", "folder": ".."}), "is not inside of the one you work in"),
@@ -106,7 +106,7 @@ async fn what_cannot_be_run_is_said_and_nothing_is_run() {
         (json!({"command": "touch x\u{0}"}), "zero byte"),
         (json!({}), "command"),
     ] {
-        let place = Place::new();
+        let place = TestDirs::new();
         std::os::unix::fs::symlink(place.at("data"), place.at("work/out")).unwrap();
         let world = World::open(&place, Confined::No, calls(arguments.clone())).await;
         let result = world.result().await;

@@ -1,14 +1,14 @@
-//! What commands have in their environment.
+//! The environment of commands.
 
 use serde_json::json;
 
 use crate::confined::confines;
-use crate::support::{Confined, Place, World, calls, variables};
+use crate::support::{Confined, TestDirs, World, calls, variables};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
+async fn the_environment_has_no_key_and_of_offshoot_only_the_mark() {
     for confined in [Confined::No, Confined::Yes] {
-        let place = Place::new();
+        let place = TestDirs::new();
         let given = [
             ("OPENAI_API_KEY", "sk-secret"),
             ("ANTHROPIC_API_KEY", "sk-secret"),
@@ -44,12 +44,12 @@ async fn no_key_and_nothing_of_offshoot_is_in_the_environment_but_the_mark() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named() {
+async fn a_passed_variable_reaches_commands_and_a_withheld_one_is_named() {
     if !confines() {
         return;
     }
     for confined in [Confined::No, Confined::Yes] {
-        let place = Place::new();
+        let place = TestDirs::new();
         let given = [("GH_TOKEN", "ghp"), ("NPM_TOKEN", "npm"), ("PATH", "/usr/bin:/bin")];
         let script = calls(json!({"command": "echo got $GH_TOKEN $NPM_TOKEN; exit 1"}));
         let world = World::with(&place, confined, script, |runs| {
@@ -64,11 +64,11 @@ async fn a_variable_that_is_passed_reaches_commands_and_one_that_is_not_is_named
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_that_a_variable_names_is_hidden_unless_it_is_passed_or_lies_in_the_folder() {
+async fn a_file_of_a_variable_is_hidden_unless_passed_or_in_the_directory() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     std::fs::create_dir(place.at("keys")).unwrap();
     for file in ["keys/netrc", "keys/kube", "work/pgpass"] {
         std::fs::write(place.at(file), format!("in {file}\n")).unwrap();
@@ -92,7 +92,7 @@ async fn an_address_with_a_password_reaches_commands_only_if_it_is_passed() {
         return;
     }
     for confined in [Confined::No, Confined::Yes] {
-        let place = Place::new();
+        let place = TestDirs::new();
         let given = [
             ("HTTPS_PROXY", "http://me:hush@proxy"),
             ("PIP_INDEX_URL", "https://me:hush@host/simple"),
@@ -119,11 +119,11 @@ async fn an_address_with_a_password_reaches_commands_only_if_it_is_passed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
+async fn limits_apply_to_commands_and_without_them_none_runs() {
     if !confines() {
         return;
     }
-    let place = Place::new();
+    let place = TestDirs::new();
     let limits = offshoot_sandbox::ResourceLimits::default().open_files(48);
     let script = calls(json!({"command": "ulimit -Hn; ulimit -c"}));
     let world =
@@ -133,7 +133,7 @@ async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
     assert!(text.contains("48\n0"), "{text}");
 
     let script = calls(json!({"command": "touch run"}));
-    let place = Place::new();
+    let place = TestDirs::new();
     let world = World::with(&place, Confined::Yes, script, |runs| {
         runs.limits(|| Err("config.json is wrong".to_owned()))
     })
@@ -144,11 +144,11 @@ async fn limits_hold_for_commands_and_without_them_nothing_is_run() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_temporary_is_an_agents_own_and_goes_when_it_is_swept() {
-    let place = Place::new();
+async fn each_agent_has_a_temporary_directory_until_the_sweep() {
+    let place = TestDirs::new();
     let mut kept = None;
     let script = calls(json!({"command": "echo x > $TMPDIR/x && mktemp && ! ls ../data"}));
-    // It may lie where nothing else is seen.
+    // The directory may be below a hidden one.
     let scratch = place.at("data/scratch");
     let world = World::with(&place, Confined::Yes, script, |runs| {
         let runs = runs.scratch(&scratch);

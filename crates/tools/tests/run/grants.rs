@@ -8,7 +8,7 @@ use offshoot_core::permissions::{PermissionMode, Permissions, PolicyLayer};
 use offshoot_models::Turn;
 use serde_json::json;
 
-use crate::support::{Confined, Place, Test, World, answers};
+use crate::support::{Confined, Test, TestDirs, World, answers};
 
 /// Agents that ask before they run a command, and share one set of grants.
 struct Asking {
@@ -18,7 +18,7 @@ struct Asking {
 }
 
 impl Asking {
-    async fn new(place: &Place) -> Self {
+    async fn new(place: &TestDirs) -> Self {
         let command = Arc::<Mutex<String>>::default();
         let next = command.clone();
         let world = World::open(place, Confined::No, move |call| match answers(call) {
@@ -60,8 +60,8 @@ impl Asking {
 }
 
 /// A working directory beside a directory of other files, and links to both.
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestDirs {
+    let place = TestDirs::new();
     for directory in ["outside", "work/src"] {
         std::fs::create_dir(place.at(directory)).unwrap();
     }

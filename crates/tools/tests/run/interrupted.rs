@@ -22,7 +22,7 @@ async fn world(arguments: serde_json::Value) -> World {
     world
 }
 
-/// Checks that the command went on, and was told of once.
+/// Checks that the command continued, and that its end was reported once.
 fn went_on(world: &World, why: &str) {
     let told = world.told();
     let first = &results(world.model.asked().last().unwrap())[0];
@@ -51,7 +51,7 @@ async fn s11_4_a_message_leaves_the_command_running_in_the_background() -> Test 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn s11_1_a_command_that_takes_too_long_goes_on_in_the_background() -> Test {
+async fn s11_1_a_command_that_takes_too_long_continues_in_the_background() -> Test {
     let world = world(json!({"command": GATED, "name": "long", "timeout_seconds": 1})).await;
     assert_eq!(world.agent().await.wait().await?.decode::<String>()?, "over");
     went_on(&world, "1 s are over.");

@@ -17,15 +17,15 @@ use tempfile::TempDir;
 
 pub(crate) type Test = Result<(), Box<dyn std::error::Error>>;
 
-/// The folders of a test: `data`, `work`, `scratch`.
+/// The directories of a test: `data`, `work`, `scratch`.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct TestDirs {
     real: PathBuf,
-    /// Removed with the last of them.
+    /// Removed with the last clone.
     _folder: Arc<TempDir>,
 }
 
-impl Place {
+impl TestDirs {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
@@ -44,17 +44,17 @@ impl Place {
     }
 }
 
-/// Whether the commands of a test are confined.
+/// Whether the commands of a test are sandboxed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Confined {
     Yes,
-    /// They are not, and that is approved.
+    /// They are not, and every call is approved.
     No,
-    /// They are not, and whoever is there is asked.
+    /// They are not, and each call needs an approval.
     Never,
 }
 
-/// A tool whose calls are approved: an unconfined command needs an approval.
+/// A tool whose calls are approved, because an unsandboxed command needs an approval.
 #[derive(Debug)]
 struct Granted<T>(T);
 
@@ -83,7 +83,7 @@ impl<T: Tool> Tool for Granted<T> {
 
 /// A runtime, its session, and its agents.
 pub(crate) struct World {
-    pub(crate) place: Place,
+    pub(crate) place: TestDirs,
     pub(crate) runtime: Runtime,
     pub(crate) session: Session,
     pub(crate) agents: Agents,
@@ -92,27 +92,27 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Agents that answer as `script` says.
+    /// Opens a runtime whose agents answer as `script` says.
     pub(crate) async fn new(script: impl FnMut(&Call) -> Turn + Send + 'static) -> Self {
-        Self::open(&Place::new(), Confined::No, script).await
+        Self::open(&TestDirs::new(), Confined::No, script).await
     }
 
-    /// One agent that makes this call and ends.
+    /// Opens a runtime whose agent makes one call and ends.
     pub(crate) async fn calling(arguments: Value) -> Self {
         Self::new(calls(arguments)).await
     }
 
     pub(crate) async fn open(
-        place: &Place,
+        place: &TestDirs,
         confined: Confined,
         script: impl FnMut(&Call) -> Turn + Send + 'static,
     ) -> Self {
         Self::with(place, confined, script, |runs| runs).await
     }
 
-    /// The same with something said about how commands are run.
+    /// The same with options for running commands.
     pub(crate) async fn with(
-        place: &Place,
+        place: &TestDirs,
         confined: Confined,
         script: impl FnMut(&Call) -> Turn + Send + 'static,
         say: impl FnOnce(Runs) -> Runs,
@@ -144,19 +144,19 @@ impl World {
         Brief::new("scripted/model".parse().unwrap(), "work").folder(self.place.at("work"))
     }
 
-    /// An agent in its folder.
+    /// Spawns an agent in its working directory.
     pub(crate) async fn agent(&self) -> TaskRef {
         let request = self.agents.request(&self.brief()).unwrap();
         self.session.spawn(request).name("agent").await.unwrap()
     }
 
-    /// What the first call of an agent returns.
+    /// Returns the result of the first call of an agent.
     pub(crate) async fn result(&self) -> ToolResult {
         self.agent().await.wait().await.unwrap().decode::<String>().unwrap();
         results(&self.model.asked()[1]).remove(0)
     }
 
-    /// A task that somebody sends off by and by.
+    /// A task that an agent spawns at some point.
     pub(crate) async fn task(&self, handle: &str) -> TaskRef {
         loop {
             match self.runtime.task(handle).await {
@@ -166,18 +166,18 @@ impl World {
         }
     }
 
-    /// All that the model was told in the end.
+    /// Returns the whole text of the last request to the model.
     pub(crate) fn told(&self) -> String {
         whole(self.model.asked().last().unwrap())
     }
 }
 
-/// What a call of `run_command` returns that has this command.
+/// Runs a command with `run_command` and returns the result.
 pub(crate) async fn run(command: &str) -> ToolResult {
     World::calling(json!({"command": command})).await.result().await
 }
 
-/// An agent that makes this call, and ends.
+/// Returns the script of an agent that makes one call and ends.
 pub(crate) fn calls(arguments: Value) -> impl FnMut(&Call) -> Turn + Send + 'static {
     move |call| match answers(call) {
         0 => Turn::call([("run_command", arguments.clone())]),
@@ -185,7 +185,7 @@ pub(crate) fn calls(arguments: Value) -> impl FnMut(&Call) -> Turn + Send + 'sta
     }
 }
 
-/// The results that were told last.
+/// Returns the tool results in a request to the model.
 pub(crate) fn results(call: &Call) -> Vec<ToolResult> {
     let parts = call.messages.iter().flat_map(|message| &message.parts);
     let results = parts.filter_map(|part| match part {
@@ -195,12 +195,12 @@ pub(crate) fn results(call: &Call) -> Vec<ToolResult> {
     results.collect()
 }
 
-/// How often the model has answered in this conversation.
+/// Counts the answers of the model in a conversation.
 pub(crate) fn answers(call: &Call) -> usize {
     call.messages.iter().filter(|Message { role, .. }| *role == Role::Assistant).count()
 }
 
-/// All that a call says, as one text.
+/// Returns the whole text of a request to the model.
 pub(crate) fn whole(call: &Call) -> String {
     let parts = call.messages.iter().flat_map(|message| &message.parts);
     let texts = parts.filter_map(|part| match part {
@@ -211,7 +211,7 @@ pub(crate) fn whole(call: &Call) -> String {
     texts.collect::<Vec<_>>().join("\n")
 }
 
-/// Waits until a file has a line, which some process writes.
+/// Waits until a process has written a line to a file.
 pub(crate) async fn until_written(path: &Path) -> String {
     loop {
         match std::fs::read_to_string(path) {
@@ -221,18 +221,18 @@ pub(crate) async fn until_written(path: &Path) -> String {
     }
 }
 
-/// Whether a process of this number runs.
+/// Whether the process with this number runs.
 pub(crate) fn runs(pid: &str) -> bool {
     let stat = std::fs::read_to_string(Path::new("/proc").join(pid).join("stat"));
     stat.is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or_default().trim().starts_with('Z'))
 }
 
-/// Variables as pairs.
+/// Converts variables to pairs.
 pub(crate) fn variables(pairs: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
     pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
 }
 
-/// How often the end of a task is told.
+/// Counts the notices about the end of a task.
 pub(crate) fn notices(told: &str, task: &str) -> usize {
     told.matches(&format!("<notice kind=\"result\" task=\"{task}\"")).count()
 }

@@ -1,4 +1,4 @@
-//! What a call says that it wants.
+//! The access that a call requests.
 
 use offshoot_agent::{Effect, Output, Span, Tool, ToolContext, ToolError};
 use offshoot_models::{ToolSpec, Turn};
@@ -7,9 +7,9 @@ use offshoot_sandbox::Support;
 use offshoot_tools::Runs;
 use serde_json::{Value, json};
 
-use crate::support::{Confined, Place, World, answers, results};
+use crate::support::{Confined, TestDirs, World, answers, results};
 
-/// Says what another tool would do, and does not do it.
+/// A tool that returns the access of another one, without calling it.
 #[derive(Debug)]
 struct Says<T>(T);
 
@@ -36,9 +36,9 @@ impl<T: Tool> Tool for Says<T> {
     }
 }
 
-/// What a call with these arguments says that it wants.
-async fn wish(arguments: Value, say: impl Fn(Runs, &Place) -> Runs) -> String {
-    let place = Place::new();
+/// Returns the access that a call with these arguments requests.
+async fn wish(arguments: Value, say: impl Fn(Runs, &TestDirs) -> Runs) -> String {
+    let place = TestDirs::new();
     let world = World::open(&place, Confined::No, move |call| match answers(call) {
         0 => Turn::call([("run_command", arguments.clone())]),
         _ => Turn::say("over"),
@@ -54,7 +54,7 @@ async fn wish(arguments: Value, say: impl Fn(Runs, &Place) -> Runs) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_wants_to_run_its_line_and_is_guarded_where_it_is_not_confined() {
+async fn the_access_of_a_call_is_guarded_without_a_sandbox() {
     let line = json!({"command": "cargo test && rm x"});
     let clear = r#"Run(Launching { commands: [["cargo", "test"], ["rm", "x"]], launchers: [["cargo", "test"]] })"#;
     let open = wish(line.clone(), |runs, _| runs).await;
@@ -71,5 +71,5 @@ async fn a_call_wants_to_run_its_line_and_is_guarded_where_it_is_not_confined() 
     let unclear = wish(json!({"command": "$x"}), |runs, _| runs.confining(Support::Whole)).await;
     assert_eq!(unclear, "Run(Unclear) None None");
     let wrong = wish(json!({"command": 1}), |runs, _| runs).await;
-    assert!(wrong.contains("do not fit"), "nobody is asked for what cannot be run: {wrong}");
+    assert!(wrong.contains("do not fit"), "a call that cannot run asks for no approval: {wrong}");
 }

@@ -31,11 +31,11 @@ pub(crate) struct Screen {
     pub(crate) width: Option<usize>,
     /// The number of columns of the standard error, if it is a terminal.
     pub(crate) err_width: Option<usize>,
-    /// What the standard error is connected to.
+    /// The kind of the standard error.
     pub(crate) err_kind: StreamKind,
 }
 
-/// What a stream is connected to.
+/// The kind of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamKind {
     /// A terminal.

@@ -1,4 +1,4 @@
-//! The lines of a text that are shown.
+//! The shown lines of a text.
 
 use std::fmt::Write;
 
@@ -7,21 +7,22 @@ use offshoot_core::text;
 
 use super::super::text::Encoding;
 
-/// How many lines are shown if nobody says, and at the most.
+/// The default and the largest number of lines of one call.
 const LINES: u64 = 1_000;
 const MOST: u64 = 5_000;
 
-/// How many Unicode scalars are shown in all: what a tool returns is cut if it
-/// is longer, and would have to be read on twice.
+/// The largest number of Unicode scalars that are shown in all.
+///
+/// A longer result of a tool would be cut.
 const LETTERS: usize = 14_000;
 
-/// How many Unicode scalars of a line are shown.
+/// The largest number of Unicode scalars of a line.
 const LINE: usize = 1_000;
 
-/// How many bytes of a line are kept until it ends.
+/// The largest number of bytes that are kept of a line until it ends.
 const KEPT: usize = 4 * LINE + 4;
 
-/// Which lines are wanted.
+/// The requested lines.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Page {
     first: u64,
@@ -34,27 +35,26 @@ impl Page {
     }
 }
 
-/// How far a file was read.
+/// The part of a file that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// To its end.
+    /// The whole file.
     Whole,
-    /// Only as far as it is shown, of so many bytes.
+    /// The part up to the last shown line. The file has so many bytes.
     Part(u64),
 }
 
-/// The lines that are shown, as they are found.
+/// The shown lines, collected from pieces of the text.
 #[derive(Debug)]
 pub(super) struct Lines {
     page: Page,
     shown: String,
     letters: usize,
-    /// How many were shown, and how many there are so far.
+    /// The number of shown lines, and of all lines so far.
     count: u64,
     total: u64,
     full: bool,
-    /// Of the line that has not ended yet: its beginning, how many bytes and
-    /// Unicode scalars it has.
+    /// The unfinished line: its beginning, and its number of bytes and Unicode scalars.
     begun: Vec<u8>,
     bytes: u64,
     scalars: u64,
@@ -77,12 +77,12 @@ impl Lines {
         }
     }
 
-    /// Whether no more lines are shown.
+    /// Whether the limit of shown lines is reached.
     pub(super) fn is_full(&self) -> bool {
         self.full
     }
 
-    /// All lines of a text. Those that are not shown are counted.
+    /// Adds all lines of a text. Lines that are not shown are counted.
     pub(super) fn all(&mut self, text: &str) {
         let mut rest = text;
         while !rest.is_empty() && !self.full {
@@ -101,7 +101,7 @@ impl Lines {
         }
     }
 
-    /// The next bytes of a text; none at its end.
+    /// Adds the next bytes of a text. Empty bytes mark its end.
     pub(super) fn more(&mut self, bytes: &[u8]) {
         let mut rest = bytes;
         while !self.full {
@@ -163,7 +163,7 @@ impl Lines {
         self.count += 1;
     }
 
-    /// What a model is told.
+    /// Returns the text for the model.
     pub(super) fn told(self, shown: &str, end: End, encoding: Encoding) -> String {
         let Self { page: Page { first, .. }, count, total, full, broken, .. } = self;
         let mut told = self.shown;

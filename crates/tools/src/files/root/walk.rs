@@ -1,4 +1,4 @@
-//! How a path is resolved from an open folder without leaving it.
+//! The resolution of a path from an open directory, without leaving it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Component, Path};
@@ -6,20 +6,20 @@ use std::path::{Component, Path};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-/// How often it is tried again when folders are moved at the same time.
+/// The largest number of attempts while directories are being moved.
 #[cfg(target_os = "linux")]
 const TRIES: usize = 64;
 
-/// How a folder on the way is opened.
+/// The flags that open a directory on the way.
 const STEP: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Whether a path may be looked for on the disk.
+/// Whether the resolution of a path may wait for the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Reach {
-    /// It is found, however long that takes.
+    /// It may wait.
     Disk,
-    /// It is found only if the kernel knows the way without waiting.
+    /// It fails unless the kernel has all parts of the path in memory.
     Memory,
 }
 
@@ -32,8 +32,10 @@ impl Reach {
         }
     }
 
-    /// How a folder is opened. To open one for reading may take an answer of
-    /// whoever serves it; to have it named does not.
+    /// The flags that open a directory.
+    ///
+    /// Opening one for reading may wait for the server of its file system. Opening its
+    /// path alone does not.
     fn folder(self) -> OFlags {
         let flags = match self {
             Self::Disk => OFlags::RDONLY,
@@ -42,8 +44,9 @@ impl Reach {
         flags | OFlags::DIRECTORY | OFlags::CLOEXEC
     }
 
-    /// What holds on the way from a folder down. Another file system may be
-    /// mounted there, of which nothing is known.
+    /// The flags for the path below a directory.
+    ///
+    /// A file system that is mounted there may be slow, so [`Self::Memory`] stops at it.
     fn below(self) -> rustix::fs::ResolveFlags {
         match self {
             Self::Disk => rustix::fs::ResolveFlags::empty(),
@@ -52,7 +55,7 @@ impl Reach {
     }
 }
 
-/// Opens a folder by its real path: no part of it may be a link.
+/// Opens a directory by its real path: no part of it may be a link.
 pub(super) fn root(path: &Path, reach: Reach) -> Result<OwnedFd, Errno> {
     if !path.is_absolute() {
         return Err(Errno::INVAL);
@@ -63,7 +66,7 @@ pub(super) fn root(path: &Path, reach: Reach) -> Result<OwnedFd, Errno> {
 
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match openat2(CWD, path, reach.folder(), Mode::empty(), resolve | reach.resolve()) {
-            // Some filters of system calls do not know it.
+            // Some filters of system calls refuse it.
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return opened,
         }
@@ -76,7 +79,7 @@ pub(super) fn root(path: &Path, reach: Reach) -> Result<OwnedFd, Errno> {
     step_by_step(top.as_fd(), below, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Opens what is at a path below a folder. Links that stay below it are followed.
+/// Opens a path below a directory. Links that stay below it are followed.
 #[cfg(target_os = "linux")]
 pub(super) fn beneath(
     folder: BorrowedFd<'_>,
@@ -91,7 +94,7 @@ pub(super) fn beneath(
     let resolve = resolve | reach.resolve() | reach.below();
     for _ in 0..TRIES {
         match openat2(folder, named, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
-            // Something was moved at that moment, and `..` could mean anything.
+            // A directory was moved meanwhile, so `..` is ambiguous.
             Err(Errno::AGAIN) if reach == Reach::Disk => {}
             Err(Errno::NOSYS | Errno::PERM) if reach == Reach::Disk => {
                 return step_by_step(folder, path, flags);
@@ -102,7 +105,7 @@ pub(super) fn beneath(
     Err(Errno::AGAIN)
 }
 
-/// Opens what is at a path below a folder. No link is followed.
+/// Opens a path below a directory. No link is followed.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn beneath(
     folder: BorrowedFd<'_>,
@@ -116,13 +119,14 @@ pub(super) fn beneath(
     }
 }
 
-/// Opens a folder below another over no link.
+/// Opens a directory below another one, over no link.
 pub(super) fn unlinked(folder: BorrowedFd<'_>, path: &Path) -> Result<OwnedFd, Errno> {
     step_by_step(folder, path, OFlags::RDONLY | OFlags::DIRECTORY)
 }
 
-/// Opens one part after the other, and follows no link. `..` is the folder that
-/// was come from, whatever the system says.
+/// Opens one part of a path after the other, and follows no link.
+///
+/// `..` returns to the directory that was opened before.
 fn step_by_step(folder: BorrowedFd<'_>, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let mut way: Vec<OwnedFd> = Vec::new();
     let mut parts = path.components().peekable();

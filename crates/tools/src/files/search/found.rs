@@ -1,4 +1,4 @@
-//! What a search has found, bounded, and the same however its threads ran.
+//! The bounded results of a search, independent of the order of its threads.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -14,31 +14,31 @@ use super::super::text::count;
 use super::Show;
 use super::matching::{Pattern, ends};
 
-/// How many lines that match are shown, or files if only they are named.
+/// The largest number of matching lines that are shown, or of files in a list of names.
 const SHOWN: usize = 200;
 
-/// How many bytes all of it has.
+/// The largest size of the text, in bytes.
 const BYTES: usize = 14_000;
 
-/// How many Unicode scalars of a line are shown.
+/// The largest number of Unicode scalars of a line.
 const LINE: usize = 300;
 
-/// What a search has found.
+/// The results of a search.
 #[derive(Debug)]
 pub(super) struct Found {
     show: Show,
     kept: Mutex<Kept>,
-    /// How many lines match, in how many files.
+    /// The number of matching lines, and of files with such lines.
     lines: AtomicU64,
     files: AtomicU64,
-    /// How many files were searched, and how many could not be.
+    /// The number of searched files, and of those that could not be read.
     pub(super) searched: AtomicU64,
     pub(super) unread: AtomicU64,
     pub(super) large: AtomicU64,
     pub(super) late: AtomicU64,
 }
 
-/// The first files by their paths that have as many matches as are shown.
+/// The first files in the order of paths, with as many matches as are shown.
 #[derive(Debug, Default)]
 struct Kept {
     files: BTreeMap<PathBuf, Vec<Line>>,
@@ -80,7 +80,7 @@ impl Found {
         self.kept.lock().keep(path(), kept);
     }
 
-    /// What a model is told.
+    /// Returns the text for the model.
     pub(super) fn told(self, place: &FilePath) -> String {
         let Self { show, kept, lines, files, .. } = self;
         let (lines, files) = (lines.into_inner(), files.into_inner());
@@ -88,7 +88,7 @@ impl Found {
         let (mut shown, mut room) = (0, SHOWN);
         for (path, found) in &kept.into_inner().files {
             let part = told(path, found, &mut room);
-            // Of the first file at least a part is shown.
+            // At least a part of the first file is shown.
             if !said.is_empty() && said.len() + part.len() > BYTES {
                 break;
             }
@@ -155,7 +155,7 @@ fn matches(lines: &[Line]) -> usize {
     lines.iter().filter(|line| line.matches).count()
 }
 
-/// How many lines of a file match, and the first of them with those around.
+/// Counts the matching lines of a file, and returns the first of them with context.
 fn found(
     (pattern, bytes): (&Pattern, &[u8]),
     first: (usize, usize),
@@ -163,9 +163,9 @@ fn found(
 ) -> (u64, Vec<Line>) {
     let mut kept: Vec<Line> = Vec::new();
     let mut count = 0;
-    // How far lines are counted, and how many ended before.
+    // The position up to which lines are counted, and their number.
     let (mut counted, mut ended) = (0, 0);
-    // How far lines are shown.
+    // The position up to which lines are shown.
     let mut shown = 0;
     let mut next = Some(first);
     while let Some((start, end)) = next {
@@ -216,7 +216,7 @@ fn found(
     (count, kept)
 }
 
-/// What is told of a file, as far as there is room for matches.
+/// Formats the lines of a file, up to the remaining number of matches.
 fn told(path: &Path, lines: &[Line], room: &mut usize) -> String {
     let mut said = format!("{}\n", name::written(path));
     let mut last = None;

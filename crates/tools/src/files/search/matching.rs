@@ -1,4 +1,4 @@
-//! What lines and files must be like.
+//! The patterns of lines and files.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::Case;
 
-/// How large an expression may get when it is made ready.
+/// The largest size of a compiled expression, in bytes.
 const LARGEST: usize = 4 << 20;
 
-/// What lines must match.
+/// The pattern of lines.
 #[derive(Debug)]
 pub(super) struct Pattern {
     regex: Regex,
@@ -47,20 +47,20 @@ impl Pattern {
         Ok(Self { regex })
     }
 
-    /// The next line from a place on that matches: where it begins and ends.
+    /// Returns the bounds of the next matching line from a position on.
     pub(super) fn next(&self, bytes: &[u8], from: usize) -> Option<(usize, usize)> {
         let mut at = from;
         while at < bytes.len() {
             let found = self.regex.find_at(bytes, at)?;
-            // What is found may begin behind the last line.
+            // A match may begin after the last line.
             if found.start() == bytes.len() && bytes.ends_with(b"\n") {
                 return None;
             }
             let start = memrchr(b'\n', &bytes[..found.start()]).map_or(0, |end| end + 1);
             let end = memchr(b'\n', &bytes[found.start()..]);
             let end = end.map_or(bytes.len(), |end| found.start() + end);
-            // What reaches into the next line is not found within lines. No line
-            // before this one has a match: it would have been found first.
+            // A match that reaches into the next line is invalid. No line before this
+            // one matches: it would have been found first.
             if found.end() <= end || self.regex.is_match(&bytes[start..end]) {
                 return Some((start, end));
             }
@@ -70,7 +70,7 @@ impl Pattern {
     }
 }
 
-/// Whether a pattern has a capital letter that stands for itself.
+/// Whether a pattern has a literal capital letter.
 fn has_capitals(pattern: &str) -> bool {
     let mut letters = pattern.chars();
     while let Some(letter) = letters.next() {
@@ -88,12 +88,12 @@ fn has_capitals(pattern: &str) -> bool {
     false
 }
 
-/// How many lines end in these bytes.
+/// Counts the line ends.
 pub(super) fn ends(bytes: &[u8]) -> u64 {
     memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// Which files are searched.
+/// The globs of the files to search.
 #[derive(Debug)]
 pub(super) struct Glob {
     matcher: GlobMatcher,
@@ -101,7 +101,7 @@ pub(super) struct Glob {
     not: bool,
 }
 
-/// What of a file a glob is about.
+/// The part of a path that a glob matches.
 #[derive(Clone, Copy, Debug)]
 enum By {
     Name,
@@ -116,7 +116,7 @@ impl Glob {
         };
         let by = if glob.contains('/') { By::Path } else { By::Name };
         let glob = glob.trim_start_matches("./").trim_start_matches('/');
-        // All that is in a folder.
+        // A directory means all its content.
         let all = if glob.ends_with('/') { "**" } else { "" };
         let built = GlobBuilder::new(&format!("{glob}{all}")).literal_separator(true).build();
         let built =
@@ -124,7 +124,7 @@ impl Glob {
         Ok(Self { matcher: built.compile_matcher(), by, not })
     }
 
-    /// Whether a file at this path, as seen from the root, is searched.
+    /// Whether the file at a path relative to the root is searched.
     pub(super) fn fits(&self, path: &Path) -> bool {
         let fits = match self.by {
             By::Path => self.matcher.is_match(path),

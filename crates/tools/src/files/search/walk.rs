@@ -1,4 +1,4 @@
-//! The walk over the files of a folder, on several threads.
+//! The walk over the files of a directory, on several threads.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -20,23 +20,24 @@ use super::super::text::{Content, Encoding, HEAD};
 use super::found::Found;
 use super::matching::{Glob, Pattern};
 
-/// How many threads search at the most.
+/// The largest number of threads.
 const THREADS: usize = 8;
 
-/// How many files of a folder one thread takes at once.
+/// The number of files of a directory that a thread takes at once.
 const BATCH: usize = 64;
 
-/// How large a file may be to be searched.
+/// The largest file that is searched, in bytes.
 const LARGEST: u64 = 32 << 20;
 
-/// How many entries of one folder are looked at.
+/// The largest number of entries that are read of one directory.
 const MOST: usize = 1_000_000;
 
-/// How many bytes the path of a folder may have that is searched. A longer one cannot be
-/// named to any tool, and rules keep the paths of all folders above.
+/// The longest path of a directory that is searched, in bytes.
+///
+/// No tool accepts a longer path, and rules keep the paths of all directories above.
 const LONGEST: usize = 4096;
 
-/// A walk over the files of a folder.
+/// A walk over the files of a directory.
 pub(super) struct Walk<'a> {
     pub(super) work: &'a Work,
     pub(super) pattern: &'a Pattern,
@@ -45,15 +46,15 @@ pub(super) struct Walk<'a> {
     pub(super) until: Instant,
 }
 
-/// What a thread takes.
+/// The unit of work of a thread.
 enum Job {
-    /// A folder in another, under these rules.
+    /// A directory in another one, with the rules above it.
     Folder(Arc<Opened>, OsString, Rules),
-    /// Files of a folder.
+    /// Files of a directory.
     Files(Arc<Opened>, Vec<OsString>),
 }
 
-/// What is still to be done.
+/// The remaining work.
 #[derive(Default)]
 struct Jobs {
     state: Mutex<State>,
@@ -62,9 +63,9 @@ struct Jobs {
 
 #[derive(Default)]
 struct State {
-    /// The last one is taken first, so that few folders are open at once.
+    /// The jobs. The last one is taken first, so that few directories are open at once.
     jobs: Vec<Job>,
-    /// How many threads are at work and may bring more.
+    /// The number of working threads, which may add jobs.
     busy: usize,
 }
 
@@ -80,7 +81,7 @@ impl Jobs {
         }
     }
 
-    /// The next job. None when all is done, or it is over.
+    /// Takes the next job. Returns `None` when the work is done or the walk is stopped.
     fn take(&self, walk: &Walk<'_>) -> Option<(Job, Busy<'_>)> {
         let mut state = self.state.lock();
         loop {
@@ -99,8 +100,7 @@ impl Jobs {
     }
 }
 
-/// A thread at work on a job. When it is dropped, whyever, others do not wait for
-/// what it might bring.
+/// A thread at work on a job. Once it is dropped, other threads stop waiting for its jobs.
 struct Busy<'a>(&'a Jobs);
 
 impl Drop for Busy<'_> {
@@ -115,7 +115,7 @@ impl Drop for Busy<'_> {
 }
 
 impl Walk<'_> {
-    /// Searches all files of a folder.
+    /// Searches all files of a directory.
     pub(super) fn folder(&self, folder: Opened) {
         let above = self.work.rules_above(&folder.path);
         let jobs = Jobs::default();
@@ -154,7 +154,7 @@ impl Walk<'_> {
                         drop(parent);
                         self.enter(folder, &above, jobs);
                     }
-                    // It is hidden, or no folder any more, or a view of the system.
+                    // The entry is hidden, no longer a directory, or a file system of the kernel.
                     Ok(_) => {}
                     Err(_) => self.unread(),
                 },
@@ -174,7 +174,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Looks what is in a folder.
+    /// Reads a directory and adds its jobs.
     fn enter(&self, folder: Opened, above: &Rules, jobs: &Jobs) {
         if folder.path.as_os_str().len() > LONGEST {
             self.unread();
@@ -198,7 +198,7 @@ impl Walk<'_> {
                 FileType::RegularFile if self.fits(&path) && !is_left_out() => {
                     files.push(entry.name);
                 }
-                // Links are not followed, and nothing else holds lines.
+                // Links are not followed, and other types have no lines.
                 _ => {}
             }
         }
@@ -247,13 +247,13 @@ impl Walk<'_> {
     }
 }
 
-/// Whether what is in another folder is a folder that holds files.
+/// Whether an entry of a directory is a directory to search.
 fn is_searched(folder: &Opened, parent: &Opened) -> bool {
     let elsewhere = folder.stat.st_dev != parent.stat.st_dev;
     folder.kind() == FileType::Directory && !(elsewhere && is_made_up(folder.fd.as_fd()))
 }
 
-/// Reads a file into a buffer that is used again. How long it is.
+/// Reads a file into a reused buffer, and returns its length.
 fn read(mut file: File, size: i64, buffer: &mut Vec<u8>) -> std::io::Result<usize> {
     let wanted = usize::try_from(size).unwrap_or_default() + 1;
     if buffer.len() < wanted {
@@ -261,7 +261,7 @@ fn read(mut file: File, size: i64, buffer: &mut Vec<u8>) -> std::io::Result<usiz
     }
     let mut length = 0;
     loop {
-        // Room for one more byte than there is tells the end in one read.
+        // One spare byte lets a single read reach the end.
         match file.read(&mut buffer[length..]) {
             Ok(0) => return Ok(length),
             Ok(read) => {

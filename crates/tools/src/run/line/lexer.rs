@@ -1,17 +1,17 @@
-//! The parts of a line, as every POSIX shell takes it apart.
+//! The tokens of a line, as every POSIX shell reads them.
 
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// A part of a line.
+/// A token of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Word(Word),
-    /// A redirection into this file.
+    /// A redirection into a file.
     Writes(String),
-    /// A redirection from this file.
+    /// A redirection from a file.
     Reads(String),
-    /// A stream that goes where another one goes, or nowhere, or comes from nowhere.
+    /// A redirection to or from another stream or the null device.
     Passes,
     /// `&&`, `||` or `|`: a command follows.
     Joins,
@@ -25,19 +25,18 @@ pub(super) enum Token {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
-    /// Where the first character stands that makes it a pattern.
+    /// The position of the first character that makes it a pattern.
     pub(super) pattern: Option<usize>,
-    /// Whether some of it is quoted.
+    /// Whether a part of it is quoted.
     pub(super) quoted: bool,
 }
 
-/// Takes a line apart. Nothing comes of what is not certain to mean the same to
-/// every shell.
+/// Reads the tokens of a line. Text that shells may read differently is no token.
 pub(super) struct Lexer<'a> {
     rest: Peekable<Chars<'a>>,
 }
 
-/// Files in which nothing is left of what is written to them.
+/// Files that store none of their input.
 const NOWHERE: [&str; 3] = ["/dev/null", "/dev/stdout", "/dev/stderr"];
 
 impl<'a> Lexer<'a> {
@@ -45,7 +44,7 @@ impl<'a> Lexer<'a> {
         Self { rest: line.chars().peekable() }
     }
 
-    /// The next part; nothing if it is not certain what it is.
+    /// Returns the next token, or `None` if it is uncertain.
     pub(super) fn next(&mut self) -> Option<Token> {
         self.skip_blanks();
         let Some(&first) = self.rest.peek() else { return Some(Token::End) };
@@ -56,7 +55,7 @@ impl<'a> Lexer<'a> {
                 self.rest.next();
                 match self.rest.peek() {
                     Some('&') => self.take(Token::Joins),
-                    // To some shells it is a redirection.
+                    // Some shells read it as a redirection.
                     Some('>') => None,
                     _ => Some(Token::Ends),
                 }
@@ -84,17 +83,17 @@ impl<'a> Lexer<'a> {
         while self.rest.next_if(|c| matches!(c, ' ' | '\t')).is_some() {}
     }
 
-    /// A word, or the number of the stream that is redirected behind it.
+    /// Reads a word, or a redirection that begins with the number of its stream.
     fn word_or_number(&mut self) -> Option<Token> {
         let word = self.word()?;
         if self.is_number(&word) {
-            // Of more digits some shells make a word.
+            // Some shells read several digits as a word.
             return if word.text.len() == 1 { self.redirection() } else { None };
         }
         Some(Token::Word(word))
     }
 
-    /// Whether a word is the number of a stream that is redirected behind it.
+    /// Whether a word is the number of a redirected stream.
     fn is_number(&mut self, word: &Word) -> bool {
         let digits = !word.quoted && word.text.bytes().all(|byte| byte.is_ascii_digit());
         digits && matches!(self.rest.peek(), Some('<' | '>'))
@@ -131,7 +130,7 @@ impl<'a> Lexer<'a> {
                 '$' | '`' | '\\' if quote == '"' => return None,
                 '\n' | '\t' => {}
                 _ if offshoot_core::text::is_unsafe(letter) => return None,
-                // What cannot be seen must not tell two lines apart.
+                // Lines that look the same must be the same.
                 '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
                     return None;
                 }
@@ -141,7 +140,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A redirection, from its bracket on.
+    /// Reads a redirection from its bracket on.
     fn redirection(&mut self) -> Option<Token> {
         let bracket = self.rest.next()?;
         match (bracket, self.rest.peek()) {
@@ -168,14 +167,14 @@ impl<'a> Lexer<'a> {
         match bracket {
             _ if nowhere => Some(Token::Passes),
             '>' => Some(Token::Writes(file.text)),
-            // Some shells open what is no file at such a path.
+            // Some shells open other things than files at such a path.
             _ if file.text.starts_with("/dev/") => None,
             _ => Some(Token::Reads(file.text)),
         }
     }
 }
 
-/// Whether a letter outside of quotes stands for itself in every shell.
+/// Whether an unquoted character is literal in every shell.
 fn is_plain(letter: char) -> bool {
     letter.is_ascii_alphanumeric()
         || matches!(letter, '_' | '-' | '.' | '/' | ':' | '=' | ',' | '@' | '%' | '+' | '^' | '#')

@@ -3,13 +3,13 @@
 use super::among;
 use super::lexer::Word;
 
-/// What a shell takes for more than the name of a command.
+/// Words that a shell does not take as the name of a command.
 const RESERVED: &str = "
     if then else elif fi do done case esac while until for in select function time coproc
     namespace repeat foreach end nocorrect noglob
 ";
 
-/// The words of a simple command; nothing if they are more than that.
+/// Returns the words of a simple command, or `None` if they are not one.
 pub(super) fn command(words: Vec<Word>) -> Option<Vec<String>> {
     let name = words.first()?;
     if name.pattern.is_some() || !is_name(&name.text) || among(RESERVED, &name.text) {
@@ -18,12 +18,13 @@ pub(super) fn command(words: Vec<Word>) -> Option<Vec<String>> {
     words.iter().all(is_certain).then(|| words.into_iter().map(|word| word.text).collect())
 }
 
-/// Whether a word names a program that is looked for as programs are. What is
-/// named by its path may be a program of any other name.
+/// Whether a word names a program that is found in the search path.
+///
+/// A path does not: it may lead to a program of any other name.
 fn is_name(text: &str) -> bool {
     let of_name =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+' | b':');
-    // Where files are found in spite of another case, so are programs.
+    // A file system that ignores case also ignores the case of programs.
     let folded = cfg!(target_os = "macos") && text.bytes().any(|byte| byte.is_ascii_uppercase());
     !text.is_empty()
         && !folded
@@ -31,7 +32,7 @@ fn is_name(text: &str) -> bool {
         && (text == ":" || text.as_bytes()[0].is_ascii_alphanumeric())
 }
 
-/// Whether it is certain what becomes of a word.
+/// Whether the expansion of a word is certain.
 fn is_certain(word: &Word) -> bool {
     match word.pattern {
         None => true,

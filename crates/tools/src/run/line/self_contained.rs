@@ -1,24 +1,23 @@
 //! Programs that run no other program.
 //!
-//! Where a rule denies or asks about a command, any program outside this table may be
-//! the way to it: it can run that command by an option, a file, its environment or its
-//! configuration. So the table names the programs whose manuals leave no such way, and
-//! a program that is missing here costs a question at worst.
+//! A program outside this table may run a denied command by an option, a file, its
+//! environment or its configuration. The table names the programs whose manuals show no
+//! such way. A missing program costs an approval at worst.
 //!
-//! What keeps a program out:
+//! Reasons to leave a program out:
 //! - it starts programs by itself: `git` (hooks, pagers, filters), `cargo`, `make`,
 //!   `tar` (compressors, remote shells), `patch` (`ed`), `ps`, `iconv`, `install`;
 //! - it is a script that calls another program: `egrep`, `zcat`, `gunzip`;
 //! - it has a language or a prompt that can: `awk`, `less`, `bc`, `yq`;
-//! - it loads code that it is told to: `curl --engine`, `strings` and its plugins.
+//! - it loads code from its arguments: `curl --engine`, `strings` and its plugins.
 
 use super::among;
-use super::known::any_option;
+use super::programs::any_option;
 
-/// Programs that run no other one, whatever they are told.
+/// Programs that run no other one with any arguments.
 ///
 /// `sed`, `test` and `printf` are here because a command that is not plain never gets
-/// this far: `known` refuses scripts and options of theirs that it cannot read.
+/// this far: `programs` refuses scripts and options of theirs that it cannot read.
 const ALWAYS: &str = "
     cat tac head tail wc nl od hexdump xxd rev cut tr paste join comm uniq fold fmt expand
     unexpand column shuf tsort cmp grep jq sed base64 base32 cksum md5sum sha1sum sha224sum
@@ -43,10 +42,10 @@ const UNLESS: &[Exception] = &[
         ],
         "",
     ),
-    // Each result is handed to a command; `-l` hands it to `ls`.
+    // A command runs on each result; `-l` hands it to `ls`.
     Exception("fd", FD, FD_SHORT),
     Exception("fdfind", FD, FD_SHORT),
-    // A preprocessor, a program that says the host's name, decompressors.
+    // A preprocessor, a program that prints the host name, decompressors.
     Exception("rg", &["--pre", "--hostname-bin", "--search-zip"], "z"),
     // Temporary files go through this program.
     Exception("sort", &["--compress-program"], ""),

@@ -141,7 +141,7 @@ fn programs_that_run_what_they_are_told_are_unclear() {
     }
 }
 
-/// What a line is answered with by whoever denies some commands.
+/// The verdict on a line under a policy that denies some commands.
 fn judged(line: &str) -> Verdict {
     let rule = |text: &str| text.parse().unwrap();
     let layer = PolicyLayer::mode(PermissionMode::Auto)
@@ -283,7 +283,7 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         ("pytest --x=y=/z", "run_command(pytest)", "y=/z /z"),
         ("git show HEAD:../x", "run_command(git show)", "show HEAD ../x HEAD:../x"),
     ] {
-        let Lasting::Within { rule: found, paths: named } = lasting(line) else {
+        let GrantScope::Within { rule: found, paths: named } = grant_scope(line) else {
             panic!("{line}");
         };
         assert_eq!((found.to_string().as_str(), named.join(" ").as_str()), (rule, paths), "{line}");
@@ -303,7 +303,11 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
         cat FILE:///x  ¦ cargo test --x=file:x  ¦ git add ':(top)x'
     "##,
     ) {
-        assert!(matches!(lasting(line), Lasting::Leads(_)), "{line}: {:?}", lasting(line));
+        assert!(
+            matches!(grant_scope(line), GrantScope::Leads(_)),
+            "{line}: {:?}",
+            grant_scope(line)
+        );
     }
     for line in each(
         r##"
@@ -318,7 +322,7 @@ fn leave_for_ever_is_given_narrowly_or_not_at_all() {
     )
     .chain([""])
     {
-        assert_eq!(lasting(line), Lasting::Never, "{line}");
+        assert_eq!(grant_scope(line), GrantScope::Never, "{line}");
     }
 }
 
@@ -432,7 +436,7 @@ proptest! {
     #[test]
     fn any_text_is_read(line in "\\PC{0,60}|[ -~\n]{0,60}") {
         read(&line);
-        lasting(&line);
+        grant_scope(&line);
     }
 }
 

@@ -1,16 +1,16 @@
 //! Programs that write into a file that an argument names.
 //!
-//! Whoever forbids redirections (`>`) means `sort -o file` and `tee file`, too. Programs
-//! whose very purpose is to change files (`cp`, `mv`, `touch`) are for rules of their own.
+//! A rule that denies redirections (`>`) also denies `sort -o file` and `tee file`.
+//! Programs whose purpose is to change files (`cp`, `mv`, `touch`) need rules of their own.
 
 use super::WRITES;
-use super::known::any_option;
+use super::programs::any_option;
 
-/// How a program is told of a file to write into.
+/// The argument that names a file to write into.
 enum By {
     /// An option: long ones, short ones.
     Option(&'static [&'static str], &'static str),
-    /// An operand after so many others, and the options before it that take a word.
+    /// The operand after so many others. The options before it take a word each.
     Operand(usize, &'static [&'static str]),
     /// A word that begins so.
     Word(&'static str),
@@ -23,7 +23,7 @@ const WRITERS: &[(&str, By)] = &[
     ("shuf", By::Option(&["--output"], "o")),
     ("base64", By::Option(&["--output"], "o")),
     ("tree", By::Option(&[], "o")),
-    // It compiles a list of kinds of files.
+    // The option compiles a list of file types.
     ("file", By::Option(&["--compile"], "C")),
     ("uniq", By::Operand(1, &["-f", "-s", "-w"])),
     ("xxd", By::Operand(1, XXD)),
@@ -49,15 +49,16 @@ const XXD: &[&str] = &[
     "-R",
 ];
 
-/// What a command comes to if it writes into a file that an argument names: redirections.
-/// It is not looked up which argument that is, so there is one into each.
+/// Returns the redirections that a command implies by writing into a file of an argument.
+///
+/// The argument is not determined, so each argument gets a redirection.
 pub(super) fn implied(command: &[String]) -> Vec<Vec<String>> {
     let Some((name, rest)) = command.split_first() else { return Vec::new() };
     let by = WRITERS.iter().find(|(program, _)| program == name);
     let Some((_, by)) = by.filter(|(_, by)| by.writes(rest)) else { return Vec::new() };
     let files = rest.iter().flat_map(|word| by.files(word)).filter(|file| !file.is_empty());
     let into = |file: &str| vec![WRITES.to_owned(), file.to_owned()];
-    // One that needs no argument writes all the same.
+    // The command may also write without an argument.
     files.map(into).chain([vec![WRITES.to_owned()]]).collect()
 }
 
@@ -85,7 +86,7 @@ impl By {
     }
 }
 
-/// How many operands there are at most. A pattern of file names stands for several.
+/// Returns the largest possible number of operands. A pattern of file names is several.
 fn operands(words: &[String], taking: &[&str]) -> usize {
     let mut words = words.iter();
     let mut count = 0;

@@ -86,7 +86,7 @@ fn a_digest_is_bounded_and_says_what_was_cut() {
 }
 
 #[test]
-fn the_whole_record_shows_no_value_of_a_variable_and_obeys_nobody() {
+fn the_whole_record_shows_no_value_of_a_variable_or_control_character() {
     let mut task = ended(State::Failed, |o| {
         o.failure = Some("error".into());
         o.message = Some("bad\u{1b}]0;title\u{7}".into());

@@ -3,14 +3,14 @@
 use offshoot_core::permissions::Rule;
 use offshoot_core::text;
 
-use super::known::any_option;
+use super::programs::any_option;
 use super::{Parts, among};
 
-/// Options by which programs go to another directory, beside `-C`.
-const FOLDERS: &[&str] =
+/// Options that start a program in another directory, besides `-C`.
+const DIRECTORY_OPTIONS: &[&str] =
     &["--manifest-path", "--prefix", "--cwd", "--dir", "--directory", "--rootdir", "--project"];
 
-/// Programs that look at files and change nothing, whatever they are told.
+/// Programs that read files and change nothing, whatever their arguments are.
 const LOOKERS: &str = "
     ls cat head tail wc grep rg pwd echo which stat du df cut tr cmp nl basename dirname
     realpath readlink md5sum sha256sum uname whoami true false
@@ -21,7 +21,7 @@ const CHECKERS: &str = "
     pytest ruff tsc shellcheck rustfmt
 ";
 
-/// What programs of many commands do within the project.
+/// Subcommands of programs that stay within the project.
 const WITHIN: [(&str, &str); 6] = [
     ("git", "status diff log show blame add commit ls-files rev-parse"),
     ("cargo", "build check test bench clippy fmt doc tree metadata nextest"),
@@ -31,8 +31,8 @@ const WITHIN: [(&str, &str); 6] = [
     ("go", "build test vet fmt list"),
 ];
 
-/// Options by which programs that look at files go beyond the paths that they name:
-/// over links in directories below, or to files that another file lists.
+/// Options that lead a program beyond the paths of its arguments: over links in
+/// directories below, or to files that another file lists.
 const BEYOND: [(&str, &[&str], &str); 8] = [
     ("ls", &["--dereference"], "L"),
     ("du", &["--dereference", "--files0-from"], "L"),
@@ -44,27 +44,26 @@ const BEYOND: [(&str, &[&str], &str); 8] = [
     ("git", &["--pathspec-from-file"], ""),
 ];
 
-/// The longest word with joined options in which paths are looked for.
+/// The longest word with joined options that is searched for paths.
 const LONGEST_OPTION: usize = 256;
 
-/// How many characters of a word are shown.
+/// The number of characters that are shown of a word.
 const SHOWN: usize = 200;
 
 /// Whether an approval of a command line can become a standing grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lasting {
-    /// No: the line is not a single command that is known to stay within the project
-    /// whatever else it is told. A grant that covers too much is worse than another
-    /// question.
+pub enum GrantScope {
+    /// No: the line is not a single command that is known to stay within the project with
+    /// any other arguments. A grant that covers too much is worse than another request.
     Never,
-    /// No: a grant covers other lines of this kind, but this clause says what may lead
-    /// this one outside its directory.
+    /// No: a grant covers other lines of this kind, but a word of this line may lead outside
+    /// its directory. The clause names the word and the reason.
     Leads(String),
     /// Yes, if none of the paths leads outside the directory.
     Within {
-        /// What the grant covers: lines that begin so, with paths inside the directory.
+        /// The rule of the grant: lines that begin so, with paths inside the directory.
         rule: Rule,
-        /// The paths that the line names or may name, as seen from where it runs.
+        /// The paths that the line names or may name, relative to where it runs.
         paths: Vec<String>,
     },
 }
@@ -72,22 +71,22 @@ pub enum Lasting {
 /// Whether an approval of this line can become a standing grant, judged by its text.
 ///
 /// ```
-/// use offshoot_tools::{Lasting, lasting};
+/// use offshoot_tools::{GrantScope, grant_scope};
 ///
-/// let Lasting::Within { rule, paths } = lasting("cargo test --all") else { panic!() };
+/// let GrantScope::Within { rule, paths } = grant_scope("cargo test --all") else { panic!() };
 /// assert_eq!(rule.to_string(), "run_command(cargo test)");
-/// let Lasting::Within { paths, .. } = lasting("cat < /etc/passwd") else { panic!() };
+/// let GrantScope::Within { paths, .. } = grant_scope("cat < /etc/passwd") else { panic!() };
 /// assert_eq!(paths, ["/etc/passwd"]);
-/// assert!(matches!(lasting("cargo test --manifest-path ../x/Cargo.toml"), Lasting::Leads(_)));
-/// assert_eq!(lasting("rm -r target"), Lasting::Never);
-/// assert_eq!(lasting("python3 x.py"), Lasting::Never);
+/// assert!(matches!(grant_scope("cargo test --manifest-path ../x/Cargo.toml"), GrantScope::Leads(_)));
+/// assert_eq!(grant_scope("rm -r target"), GrantScope::Never);
+/// assert_eq!(grant_scope("python3 x.py"), GrantScope::Never);
 /// ```
-pub fn lasting(line: &str) -> Lasting {
+pub fn grant_scope(line: &str) -> GrantScope {
     let mut parts = Parts::default();
     let is_clear = parts.parse(line).is_some();
     let Parts { commands, reads, patterns, .. } = parts;
-    let [command] = &commands[..] else { return Lasting::Never };
-    let Some(rule) = rule(command).filter(|_| is_clear) else { return Lasting::Never };
+    let [command] = &commands[..] else { return GrantScope::Never };
+    let Some(rule) = rule(command).filter(|_| is_clear) else { return GrantScope::Never };
     if let Some(pattern) = patterns.first() {
         return leads(pattern, "may stand for a link");
     }
@@ -96,20 +95,19 @@ pub fn lasting(line: &str) -> Lasting {
             paths.extend(reads);
             match paths.iter().find(|path| path.starts_with('~')) {
                 Some(home) => leads(home, "may name a home directory"),
-                None => Lasting::Within { rule, paths },
+                None => GrantScope::Within { rule, paths },
             }
         }
         Err((word, why)) => leads(word, why),
     }
 }
 
-/// A word leads outside, because of this. It is quoted, so that it can pose as nothing
-/// else, and shown as far as a person reads on.
-fn leads(word: &str, why: &str) -> Lasting {
-    Lasting::Leads(format!("{:?} {why}", text::cut(word, SHOWN)))
+/// Reports a word that may lead outside. The word is quoted and shortened.
+fn leads(word: &str, why: &str) -> GrantScope {
+    GrantScope::Leads(format!("{:?} {why}", text::cut(word, SHOWN)))
 }
 
-/// What a grant for a command would cover: all commands that begin so.
+/// Returns the rule of a grant for a command: all commands that begin so.
 fn rule(command: &[String]) -> Option<Rule> {
     let (name, rest) = command.split_first()?;
     let begins = if among(LOOKERS, name) || among(CHECKERS, name) {
@@ -118,7 +116,7 @@ fn rule(command: &[String]) -> Option<Rule> {
         let of = WITHIN.iter().find(|(tool, _)| tool == name);
         match (name.as_str(), rest) {
             (_, [first, ..]) if of.is_some_and(|(_, commands)| among(commands, first)) => 2,
-            // A script by its name is the project's own.
+            // A script that is named belongs to the project.
             ("npm" | "pnpm" | "yarn", [run, script, ..]) if run == "run" && is_script(script) => 3,
             _ => return None,
         }
@@ -126,8 +124,10 @@ fn rule(command: &[String]) -> Option<Rule> {
     Some(Rule { tool: crate::run::NAME.into(), command: Some(command[..begins].into()) })
 }
 
-/// The paths that a command names or may name, or what else may lead it outside its
-/// directory.
+/// Returns the paths that a command names or may name.
+///
+/// Fails with the word that may otherwise lead the command outside its directory, and the
+/// reason.
 fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
     let [name, rest @ ..] = command else { return Ok(Vec::new()) };
     let looks = among(LOOKERS, name);
@@ -139,8 +139,8 @@ fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
         if beyond.clone().any(|(_, long, short)| any_option(one, long, short)) {
             return leads("goes beyond the paths that the line names");
         }
-        // The code of another directory is not what the grant is for.
-        if !looks && name != "git" && any_option(one, FOLDERS, "C") {
+        // The grant covers only the code of its own directory.
+        if !looks && name != "git" && any_option(one, DIRECTORY_OPTIONS, "C") {
             return leads("starts it in another directory");
         }
         if word.to_ascii_lowercase().contains("file:") {
@@ -155,7 +155,7 @@ fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
         if word.starts_with('-') && word.len() > LONGEST_OPTION {
             return leads("is too long to be looked through for paths");
         }
-        // Where a list can be an argument, each part of it is one.
+        // An argument can be a list of paths.
         let separators: &[char] = if looks { &[] } else { &[':', ','] };
         for path in candidates(word) {
             paths.extend(path.split(separators).chain([path]).map(str::to_owned));
@@ -166,8 +166,8 @@ fn paths(command: &[String]) -> Result<Vec<String>, (&str, &'static str)> {
     Ok(paths)
 }
 
-/// Whatever in a word can be a path: the word itself, the value of an option, and the
-/// value that is joined to letters, as in `-rf../x`.
+/// Returns the parts of a word that can be a path: the word itself, the value of an
+/// option, and the value that is joined to letters, as in `-rf../x`.
 fn candidates(word: &str) -> Vec<&str> {
     let values = word.match_indices('=').map(|(at, _)| &word[at + 1..]);
     let name = word.split_once('=').map_or(word, |(name, _)| name);
@@ -181,7 +181,7 @@ fn candidates(word: &str) -> Vec<&str> {
     }
 }
 
-/// Whether a word can be the name of a script, and stand in a rule.
+/// Whether a word can be the name of a script in a rule.
 fn is_script(word: &str) -> bool {
     let of_name =
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b':' | b'.');

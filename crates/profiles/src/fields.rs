@@ -1,4 +1,4 @@
-//! What a file says of a profile, before what it refers to is known.
+//! The fields of a profile as its file gives them, without the profiles it refers to.
 
 use offshoot_agent::{Budget, Isolation, Profile, ProfileOrigin, ProfileTrust};
 use offshoot_core::Name;
@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::error::{Wrong, quoted};
 use crate::yaml::{Is, Node};
 
-/// How many names or rules a list may have.
+/// The largest number of names or rules in a list.
 const LISTED: usize = 200;
 
-/// What a file says of a profile.
+/// The fields of a profile file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Draft {
+pub(crate) struct ProfileFields {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
     pub(crate) prompt: String,
@@ -27,14 +27,15 @@ pub(crate) struct Draft {
     pub(crate) config: Option<Value>,
     pub(crate) agents: Option<Vec<String>>,
     pub(crate) dialect: Option<Dialect>,
-    /// The profile that says whatever this one does not.
+    /// The profile whose fields are the defaults.
     pub(crate) extends: Option<String>,
     pub(crate) notes: Vec<String>,
 }
 
-impl Draft {
-    /// The profile, with what it does not say itself taken from the one that it
-    /// extends. What narrows that one narrows this one, too.
+impl ProfileFields {
+    /// Builds the profile, with missing fields from the profile that it extends.
+    ///
+    /// The rules of the extended profile apply as well.
     pub(crate) fn profile(
         &self,
         base: Option<&Profile>,
@@ -66,7 +67,7 @@ impl Draft {
     }
 }
 
-/// The name that a profile has: of its file if it does not say.
+/// Returns the name of a profile: its field, or the name of its file.
 pub(crate) fn name(said: Option<&Node>, stem: &str) -> Result<String, Wrong> {
     let bad = |name: &str, error: &dyn std::fmt::Display| {
         format!("{} cannot name a profile: {error}", quoted(name))
@@ -84,7 +85,7 @@ pub(crate) fn name(said: Option<&Node>, stem: &str) -> Result<String, Wrong> {
     }
 }
 
-/// The text of a field.
+/// Returns the text of a field.
 pub(crate) fn text<'a>(node: &'a Node, field: &str) -> Result<&'a str, Wrong> {
     let text = node.text().map(str::trim).filter(|text| !text.is_empty());
     text.ok_or_else(|| {
@@ -96,7 +97,7 @@ pub(crate) fn text<'a>(node: &'a Node, field: &str) -> Result<&'a str, Wrong> {
     })
 }
 
-/// The texts of a field that is a list, or a text with commas between them.
+/// Returns the texts of a field: a list, or one text with commas.
 pub(crate) fn texts<'a>(node: &'a Node, field: &str) -> Result<Vec<(&'a str, &'a Node)>, Wrong> {
     let all: Vec<_> = match &node.is {
         Is::List(all) => {
@@ -126,7 +127,7 @@ pub(crate) fn texts<'a>(node: &'a Node, field: &str) -> Result<Vec<(&'a str, &'a
     Ok(all)
 }
 
-/// The parts between the commas that stand in no parentheses.
+/// Splits a text at the commas outside parentheses.
 fn split(said: &str) -> Vec<&str> {
     let mut deep = 0_usize;
     let parts = said.split(|c: char| {
@@ -140,7 +141,7 @@ fn split(said: &str) -> Vec<&str> {
     parts.map(str::trim).filter(|part| !part.is_empty()).collect()
 }
 
-/// One of a few words.
+/// Returns the value of one of a few words.
 pub(crate) fn word<T: Copy>(node: &Node, field: &str, words: &[(&str, T)]) -> Result<T, Wrong> {
     let said = text(node, field)?;
     let found = words.iter().find(|(word, _)| *word == said.replace('-', "_"));
@@ -151,7 +152,7 @@ pub(crate) fn word<T: Copy>(node: &Node, field: &str, words: &[(&str, T)]) -> Re
     })
 }
 
-/// A schema that can be used.
+/// Returns a valid JSON Schema.
 pub(crate) fn schema(node: &Node) -> Result<Value, Wrong> {
     let Is::Map(_) = node.is else {
         let why = format!("config must be a JSON Schema, a mapping, not {}", node.kind());

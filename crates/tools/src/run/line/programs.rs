@@ -1,11 +1,10 @@
-//! What is known of programs: which run what they are told to, so that their
-//! names say nothing about what is run.
+//! Programs that run other programs, so that their names do not tell what runs.
 //!
 //! Programs that run the project's own code (`make`, `cargo test`, a script by
-//! its name) are what they are called: whoever allows them allows that code.
+//! its name) are plain: a rule that allows them allows that code.
 //!
-//! These lists keep an allow rule from covering more than it names. They need not be
-//! complete for a deny rule: that goes by the table in `self_contained`.
+//! These lists keep an allow rule from covering more than it names. Deny rules use the
+//! table in `self_contained` instead, so these lists may be incomplete for them.
 
 mod git;
 mod options;
@@ -13,8 +12,7 @@ mod options;
 use super::{among, self_contained};
 pub(super) use options::any_option;
 
-/// Whether a command runs what it is called, and not something else that it is
-/// told to.
+/// Whether a command runs the program of its name, and no other one from its arguments.
 pub(super) fn is_plain(command: &[String]) -> bool {
     let Some((name, rest)) = command.split_first() else { return false };
     let name = name.as_str();
@@ -37,7 +35,7 @@ pub(super) fn is_plain(command: &[String]) -> bool {
         "git" => asks_version(rest) || git::is_plain(rest),
         "sed" => is_plain_sed(rest),
         "tar" | "bsdtar" | "gtar" => is_plain_tar(rest),
-        // It takes variables, options and several targets in any order.
+        // Its arguments are variables, options and targets in any order.
         "make" | "gmake" | "ninja" | "just" => match rest {
             [] => true,
             [target] => !target.starts_with('-') && !target.contains('='),
@@ -53,7 +51,7 @@ pub(super) fn is_plain(command: &[String]) -> bool {
     }
 }
 
-/// Whether a program runs a script that it is given.
+/// Whether a program runs a script of its arguments.
 fn is_interpreter(name: &str) -> bool {
     // As in `python3.11`.
     let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
@@ -66,7 +64,7 @@ fn is_compiler(name: &str) -> bool {
     among("gcc g++ cc c++ clang clang++", bare.rsplit('-').next().unwrap_or(bare))
 }
 
-/// A compiler runs others, and takes more options from a file that it is given.
+/// Whether a compiler runs no other program and reads no more options from a file.
 fn is_plain_compiler(rest: &[String]) -> bool {
     let long = [
         "-wrapper",
@@ -83,7 +81,7 @@ fn is_plain_compiler(rest: &[String]) -> bool {
         && !rest.iter().any(|word| word.starts_with('@') || word.starts_with("-B"))
 }
 
-/// Whether a word names a file in which a script is kept, and not an open stream.
+/// Whether a word names a script in a file, not an open stream.
 fn is_script(word: &str) -> bool {
     let kept = |part: &str| !matches!(part, ".." | "dev" | "proc");
     !word.is_empty() && !word.starts_with('-') && word.split('/').all(kept)
@@ -93,26 +91,27 @@ fn asks_version(rest: &[String]) -> bool {
     matches!(rest, [only] if matches!(only.as_str(), "--version" | "--help" | "-V"))
 }
 
-/// A program of many commands, of which the first words say which.
+/// A program with subcommands, which its first words select.
 struct Tool {
     name: &'static str,
-    /// How many words say which.
+    /// The number of words that select one.
     depth: usize,
-    /// Its commands, if it may take others for one of these or find them
-    /// elsewhere.
+    /// Its subcommands, if it also accepts abbreviations or subcommands of other programs.
     commands: &'static str,
-    /// Those that run what they are told to.
+    /// The subcommands that run a program of their arguments.
     runs: &'static str,
 }
 
-/// What is known of a program of many commands.
+/// Finds a program with subcommands.
 fn tool(name: &str) -> Option<&'static Tool> {
     TOOLS.iter().find(|tool| tool.name == name)
 }
 
 impl Tool {
-    /// An option before its command could stand for the command, or be followed
-    /// by it.
+    /// Whether a subcommand runs no program of its arguments.
+    ///
+    /// An option before the subcommand is refused: it could stand for the subcommand, or take it
+    /// as its value.
     fn is_plain(&self, rest: &[String]) -> bool {
         let Some(command) = rest.first() else { return self.commands.is_empty() };
         let plain = |word: &String| !word.starts_with(['-', '+']);
@@ -123,7 +122,7 @@ impl Tool {
     }
 }
 
-/// Options of such programs by which they run what they are told.
+/// Options with which such programs run a program of their arguments.
 const RUN_BY: &[&str] = &[
     "--config",
     "--script-shell",
@@ -139,13 +138,13 @@ const fn tool_of(name: &'static str, depth: usize, runs: &'static str) -> Tool {
     Tool { name, depth, commands: "", runs }
 }
 
-/// npm takes the beginning of a command for the whole of it.
+/// The subcommands of npm, which accepts abbreviations.
 const NPM: &str = "
     test run run-script start stop restart install ci uninstall update publish unpublish
     audit outdated view ls pack version prune init
 ";
 
-/// Others are names that a configuration gives to commands.
+/// The subcommands of cargo. Its configuration can define others.
 const CARGO: &str = "
     build check test bench clippy fmt doc run clean tree metadata update fetch add remove
     install uninstall publish package search login logout owner yank new init fix vendor
@@ -201,7 +200,7 @@ const TOOLS: &[Tool] = &[
     tool_of("jj", 1, "util"),
 ];
 
-/// What a shell does itself, and what bends what follows.
+/// Builtins of a shell that change what follows.
 const BUILTINS: &str = "
     alias bg bind break builtin caller command complete compgen continue declare dirs disown
     enable eval exec export fc fg getopts hash history let local logout mapfile popd pushd
@@ -209,7 +208,7 @@ const BUILTINS: &str = "
     unalias unset
 ";
 
-/// Programs that run a program they are told.
+/// Programs that run a program of their arguments.
 const RUNNERS: &str = "
     sh bash dash zsh ksh mksh ash fish csh tcsh rbash pwsh nu xonsh elvish env nohup nice
     ionice chrt taskset timeout time setsid stdbuf unbuffer script scriptreplay strace
