@@ -103,7 +103,7 @@ impl super::Stage<'_> {
         hear: impl FnOnce(&CommandResult),
     ) -> Result<()> {
         let said = self.call(&["tasks", "send", "--json", id, "--eof"])?;
-        check_call(&said);
+        hear(&said);
         self.ledger.note(number, |entry| {
             entry.history.push((said.ended, "its input is closed".into()));
             entry.eofs.push(Ask::of(&said));
