@@ -109,7 +109,7 @@ pub enum ProfileError {
     #[error(transparent)]
     Unavailable(#[from] ProfileUnavailable),
     /// The agent may not spawn agents of this profile.
-    #[error("the profile {name:?} may not be sent off from here; {allowed}")]
+    #[error("the profile {name:?} may not be spawned from here; {allowed}")]
     NotAllowed {
         /// The name.
         name: String,
@@ -117,7 +117,7 @@ pub enum ProfileError {
         allowed: String,
     },
     /// The agent may not spawn agents without a profile.
-    #[error("an agent without a profile may not be sent off from here; {allowed}")]
+    #[error("an agent without a profile may not be spawned from here; {allowed}")]
     NoneChosen {
         /// The profiles that it may use.
         allowed: String,

@@ -17,7 +17,7 @@ CREATE TABLE sessions (
     -- The cursor of the newest event that is not kept any more.
     forgotten INTEGER NOT NULL DEFAULT 0,
     record BLOB NOT NULL,
-    -- The number of tasks in each phase, kept here to avoid counting them.
+    -- How many tasks there are by phase, so that nobody has to count them.
     totals BLOB,
     UNIQUE (space, name)
 );

@@ -28,11 +28,6 @@ pub(crate) const ALL: &[SharedName] = &[
         crates: &[],
         reason: "the error type of a crate, as usual in Rust",
     },
-    SharedName {
-        name: "Session",
-        crates: &["core", "runtime"],
-        reason: "the record of a session, and the handle to it",
-    },
     // Records of the core.
     wire_pair("Activity", &["client", "core"]),
     wire_pair("Block", &["client", "core"]),

@@ -88,9 +88,9 @@ async fn s11_2_errors_of_a_profile_come_in_order_and_start_nothing() -> Test {
         ),
         (
             json!({"profile": "explore", "config": bad}),
-            "the profile \"explore\" may not be sent off from here; these may: branched, plain",
+            "the profile \"explore\" may not be spawned from here; these may: branched, plain",
         ),
-        (json!({"config": bad}), "an agent without a profile may not be sent off from here"),
+        (json!({"config": bad}), "an agent without a profile may not be spawned from here"),
         (
             json!({"profile": "plain", "config": bad}),
             "the profile \"plain\" takes no configuration",

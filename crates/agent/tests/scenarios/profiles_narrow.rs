@@ -197,7 +197,7 @@ async fn s7_3_spawnable_profiles_pass_on_to_children_without_a_profile() -> Test
     let told = world.answer("lead").await;
     assert!(
         told.contains(
-            "the profile \"work\" may not be sent off from here; these may: explore, minion"
+            "the profile \"work\" may not be spawned from here; these may: explore, minion"
         ),
         "{told}"
     );
