@@ -17,10 +17,22 @@ pub(crate) const DURABLE_BENCH_MANIFEST: &str = "bench/durable/Cargo.toml";
 /// Cargo's messages as JSON, one a line.
 const MESSAGES: &str = "--message-format=json-render-diagnostics";
 
-/// The flags of every release build of the stages. Cargo chooses the features of a dependency for
-/// all packages of a build together, so builds of one package each would compile most dependencies,
-/// and all crates above them, once for each package.
-const SHARED_BUILD: &[&str] = &["build", "--release", "--workspace", "--all-features"];
+/// The arguments of every release build of the stages. Cargo chooses the features of a dependency
+/// for all targets of a build together, and an example has those of the development dependencies
+/// too. So builds of one target each would compile most dependencies, and all crates above them,
+/// once for each target.
+const SHARED_BUILD: [&str; 10] = [
+    "build",
+    "--release",
+    "--workspace",
+    "--all-features",
+    "--bin",
+    "offshoot",
+    "--bin",
+    "offshoot-harness",
+    "--example",
+    "tour",
+];
 
 /// An executable of the workspace that stages run.
 #[derive(Clone, Copy, Debug)]
@@ -34,20 +46,18 @@ pub(crate) enum Executable {
 }
 
 impl Executable {
-    /// The flags that have Cargo build it.
-    fn target(self) -> [&'static str; 2] {
+    /// The name of its target.
+    fn target(self) -> &'static str {
         match self {
-            Self::Offshoot => ["--bin", "offshoot"],
-            Self::Harness => ["--bin", "offshoot-harness"],
-            Self::Tour => ["--example", "tour"],
+            Self::Offshoot => "offshoot",
+            Self::Harness => "offshoot-harness",
+            Self::Tour => "tour",
         }
     }
 
-    /// Builds it in release mode with the flags of all stages and returns its path.
+    /// Builds it in release mode, with the other executables of the stages, and returns its path.
     pub(crate) fn build(self, repository: &Repository) -> Result<PathBuf> {
-        let target = self.target();
-        let build = repository.cargo(SHARED_BUILD).args(target).args([MESSAGES]);
-        built(build, target[1])
+        built(repository.cargo(SHARED_BUILD).args([MESSAGES]), self.target())
     }
 
     /// Builds it and returns a call of it.
