@@ -146,3 +146,17 @@ pub trait ProfileSource: Send + Sync + fmt::Debug + 'static {
     /// All profiles for that directory, and the errors of those that cannot be used.
     fn all(&self, folder: Option<&Path>) -> (Vec<Arc<Profile>>, Vec<ProfileUnavailable>);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_untrusted_profile_of_an_older_version_stays_untrusted() {
+        let stored = r#"{"name": "work", "standing": "untrusted"}"#;
+        let profile: Profile = serde_json::from_str(stored).unwrap();
+        assert_eq!(profile.trust, ProfileTrust::Untrusted);
+        let stored = serde_json::to_string(&profile).unwrap();
+        assert_eq!(serde_json::from_str::<Profile>(&stored).unwrap(), profile);
+    }
+}
